@@ -1,0 +1,61 @@
+/** Every way in which Sluice itself can refuse or fail. Test by code; `docs/reference/errors.md` explains each one. */
+export type SluiceErrorCode =
+  | 'ARGS_INVALID'
+  | 'CONFIG_INVALID'
+  | 'CURSOR_INVALID'
+  | 'CURSOR_NOT_INDEXED'
+  | 'CURSOR_NOT_UNIQUE'
+  | 'CURSOR_NULLABLE'
+  | 'DATABASE_UNREACHABLE'
+  | 'DATABASE_TIMEOUT'
+  | 'DEFINITION_DUPLICATE'
+  | 'DEFINITION_INVALID'
+  | 'DEFINITION_UNKNOWN'
+  | 'EMBEDDED_BINARY_MISSING'
+  | 'EMBEDDED_BROKEN'
+  | 'EMBEDDED_BUSY'
+  | 'EMBEDDED_FOLDER'
+  | 'EMBEDDED_FORBIDDEN'
+  | 'EMBEDDED_PORT_TAKEN'
+  | 'MIGRATION_BUSY'
+  | 'MIGRATION_INVALID'
+  | 'OPERATION_NOT_FOUND'
+  | 'PERMISSION_DENIED'
+  | 'SCHEMA_AHEAD'
+  | 'SCHEMA_BEHIND'
+  | 'SCHEMA_MISSING'
+  | 'SCOPE_INVALID'
+  | 'TABLE_INVALID'
+  | 'TABLE_NOT_FOUND'
+
+/** What a {@link SluiceError} is made of. `message` says what happened and then what to do. */
+export interface SluiceErrorParts {
+  message: string
+  details?: Record<string, unknown>
+  cause?: unknown
+}
+
+/**
+ * The one error class that Sluice throws.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await sluice.operations.start(expireEvents)
+ * } catch (error) {
+ *   if (error instanceof SluiceError && error.code === 'TABLE_NOT_FOUND') console.error(error.message)
+ *   else throw error
+ * }
+ * ```
+ */
+export class SluiceError extends Error {
+  override readonly name = 'SluiceError'
+  readonly code: SluiceErrorCode
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(code: SluiceErrorCode, { message, details = {}, cause }: SluiceErrorParts) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.details = details
+  }
+}
