@@ -1,0 +1,157 @@
+import { SluiceError } from './errors.ts'
+import type { OperationDefinition } from './operations/define.ts'
+import type { WorkerOptions } from './operations/worker.ts'
+import { parseDuration, type Duration } from './std/duration.ts'
+import { didYouMean } from './std/suggest.ts'
+import type { DatabaseOptions } from './store/database.ts'
+
+/** Everything that can be set. What is left out has a default; see {@link defaults}. */
+export interface SluiceConfig {
+  /** Connection string of the database. Default: `SLUICE_DATABASE_URL`, `DATABASE_URL`, or the PG* variables. */
+  database?: string | undefined
+  /** Schema of our tables. */
+  schema?: string | undefined
+  /** The operations that this process knows. */
+  operations?: readonly OperationDefinition[]
+  worker?: {
+    /** Batches at once in this process. */
+    concurrency?: number
+    /** After so long without a sign of life, another worker takes over what a worker held. */
+    lease?: Duration
+    /** Wait between looks for work when there was none. */
+    poll?: Duration
+    /** Work that makes no progress for so long loses its lease. */
+    noProgress?: Duration
+    /** How long a stop waits for running sub-batches before it aborts them. */
+    stop?: Duration
+  }
+  /** Limits for each statement and transaction, kept by the server and, with a margin, by the client. */
+  timeouts?: { statement?: Duration; lock?: Duration; idleInTransaction?: Duration }
+  /** The embedded PostgreSQL, for development. */
+  embedded?: { dataDir?: string; port?: number }
+}
+
+/** The defaults, each for a reason. */
+export const defaults = {
+  schema: 'sluice',
+  worker: {
+    concurrency: 2,
+    /** Two missed renewals are tolerated; a crash is taken over within 30 s + 10 s. */
+    lease: '30s',
+    poll: '2s',
+    noProgress: '5m',
+    /** Container platforms give 30 s between SIGTERM and SIGKILL. */
+    stop: '20s',
+  },
+  /** Idle in transaction is how a paused worker holds locks: the server ends that. */
+  timeouts: { statement: '15s', lock: '5s', idleInTransaction: '30s' },
+  embedded: { dataDir: '.sluice/postgres' },
+} as const
+
+/** The configuration with every value filled in and checked. */
+export interface ResolvedConfig {
+  database: DatabaseOptions
+  worker: WorkerOptions
+  operations: readonly OperationDefinition[]
+}
+
+/**
+ * Types a configuration file; gives it back unchanged.
+ *
+ * @example
+ * ```ts
+ * // sluice.config.ts
+ * import { defineConfig, expire } from 'sluice'
+ *
+ * export default defineConfig({
+ *   operations: [expire({ name: 'expire-events', table: 'events', olderThan: '90 days', by: 'created_at' })],
+ * })
+ * ```
+ */
+export function defineConfig(config: SluiceConfig): SluiceConfig {
+  return config
+}
+
+const known = {
+  '': ['database', 'schema', 'operations', 'worker', 'timeouts', 'embedded'],
+  worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop'],
+  timeouts: ['statement', 'lock', 'idleInTransaction'],
+  embedded: ['dataDir', 'port'],
+} as const
+
+/** Checks a configuration and fills in the defaults. The environment decides where the code says nothing. */
+export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): ResolvedConfig {
+  for (const room of Object.keys(known) as (keyof typeof known)[]) checkKeys(room, room === '' ? config : config[room])
+  const worker = { ...defaults.worker, ...config.worker }
+  const timeouts = { ...defaults.timeouts, ...config.timeouts }
+  const concurrency = positive('worker.concurrency', worker.concurrency)
+  return {
+    database: {
+      url: databaseUrl(config.database ?? databaseFromEnvironment(env)),
+      schema: schemaName(config.schema ?? defaults.schema),
+      workSize: concurrency + 1,
+      timeouts: {
+        statementMs: duration('timeouts.statement', timeouts.statement),
+        lockMs: duration('timeouts.lock', timeouts.lock),
+        idleInTransactionMs: duration('timeouts.idleInTransaction', timeouts.idleInTransaction),
+      },
+    },
+    worker: {
+      concurrency,
+      leaseMs: duration('worker.lease', worker.lease, 1_000),
+      pollMs: duration('worker.poll', worker.poll, 10),
+      noProgressMs: duration('worker.noProgress', worker.noProgress, 1_000),
+      stopMs: duration('worker.stop', worker.stop),
+      abortMs: 5_000,
+    },
+    operations: config.operations ?? [],
+  }
+}
+
+/** The connection string that the environment names; undefined also when only PG* variables do. */
+export function databaseFromEnvironment(env: NodeJS.ProcessEnv): string | undefined {
+  return env['SLUICE_DATABASE_URL'] || env['DATABASE_URL'] || undefined
+}
+
+/** A connection string without its password, for people to read. */
+export function redactUrl(url: string): string {
+  return url.replace(/(:\/\/[^:@/?#]*):[^@/?#]*@/, '$1:***@').replace(/([?&]password=)[^&]*/gi, '$1***')
+}
+
+function databaseUrl(url: string | undefined): string | undefined {
+  if (url === undefined || /^postgres(ql)?:\/\//.test(url)) return url
+  throw invalid('database', 'must be a connection string that starts with postgres:// (its value is not shown here)')
+}
+
+function schemaName(schema: string): string {
+  if (/^[a-z_][a-z0-9_]{0,40}$/.test(schema) && !schema.startsWith('pg_')) return schema
+  throw invalid('schema', `must be a plain lower-case name, not "${schema}"`)
+}
+
+function duration(option: string, value: unknown, leastMs = 1): number {
+  const ms = parseDuration(value)
+  if (ms !== undefined && ms >= leastMs && ms <= 2_147_483_647) return Math.round(ms)
+  throw invalid(option, `must be a time such as "30s" or "5m", at least ${leastMs} ms, not ${JSON.stringify(value)}`)
+}
+
+function positive(option: string, value: number): number {
+  if (Number.isSafeInteger(value) && value > 0 && value <= 200) return value
+  throw invalid(option, `must be a whole number from 1 to 200, not ${JSON.stringify(value)}`)
+}
+
+function checkKeys(room: keyof typeof known, value: object | undefined): void {
+  if (value === undefined) return
+  if (typeof value !== 'object' || value === null) throw invalid(room, 'must be an object')
+  for (const key of Object.keys(value)) {
+    if ((known[room] as readonly string[]).includes(key)) continue
+    const option = room === '' ? key : `${room}.${key}`
+    throw invalid(option, `is not an option.${didYouMean(key, known[room])}`)
+  }
+}
+
+function invalid(option: string, problem: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', {
+    message: `The configuration is wrong: "${option}" ${problem.replace(/\.$/, '')}.`.replace('?.', '?'),
+    details: { option },
+  })
+}

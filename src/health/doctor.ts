@@ -1,0 +1,135 @@
+import type { Database } from '../store/database.ts'
+import { schemaStatus } from '../store/migrate.ts'
+import type { Pool } from '../store/pool.ts'
+import { facts, missingRights, type ServerFacts } from '../store/server.ts'
+
+/** One thing that was looked at, what was found, and what to do about it. */
+export interface Finding {
+  check: string
+  level: 'ok' | 'warning' | 'problem'
+  found: string
+  /** What to do; there when the level is not `ok`. */
+  remedy?: string
+}
+
+const oldestServer = 140_000
+
+/** Looks at everything that commonly goes wrong. Reads only. */
+export async function examine(database: Database): Promise<Finding[]> {
+  const { server, skewMs } = await measure(database.control)
+  const schema = await schemaFindings(database.control)
+  return [
+    runtimeFinding(process.versions.node),
+    { check: 'reachability', level: 'ok', found: `connected as role "${server.role}"` },
+    serverFinding(server),
+    primaryFinding(server),
+    ...schema,
+    ...(await rightsFindings(database.control, server)),
+    poolerFinding(database.pooled),
+    skewFinding(skewMs),
+    ...durabilityFindings(server),
+  ]
+}
+
+async function measure(control: Pool): Promise<{ server: ServerFacts; skewMs: number }> {
+  await control.query('select 1', [])
+  const before = Date.now()
+  const [server] = await facts(control)
+  const after = Date.now()
+  if (server === undefined) throw new Error('the server told nothing about itself')
+  return { server, skewMs: server.clock.getTime() - (before + after) / 2 }
+}
+
+export function runtimeFinding(node: string): Finding {
+  const [major = 0, minor = 0] = node.split('.').map(Number)
+  if (major > 20 || (major === 20 && minor >= 19)) return { check: 'node', level: 'ok', found: `Node.js ${node}` }
+  return { check: 'node', level: 'problem', found: `Node.js ${node}`, remedy: 'Install Node.js 20.19 or newer.' }
+}
+
+export function serverFinding({ version, version_num }: Pick<ServerFacts, 'version' | 'version_num'>): Finding {
+  const found = `PostgreSQL ${version}`
+  if (version_num >= oldestServer) return { check: 'server', level: 'ok', found }
+  return { check: 'server', level: 'problem', found, remedy: 'Upgrade to PostgreSQL 14 or newer.' }
+}
+
+export function primaryFinding({ in_recovery, read_only }: Pick<ServerFacts, 'in_recovery' | 'read_only'>): Finding {
+  if (in_recovery) {
+    return { check: 'primary', level: 'problem', found: 'this server is a replica', remedy: 'Connect to the primary.' }
+  }
+  if (read_only === 'on') {
+    const remedy = 'Set default_transaction_read_only to off for this role, or connect with another one.'
+    return { check: 'primary', level: 'problem', found: 'transactions are read-only by default', remedy }
+  }
+  return { check: 'primary', level: 'ok', found: 'writable' }
+}
+
+async function schemaFindings(control: Pool): Promise<Finding[]> {
+  const { found, needed, unknown } = await schemaStatus(control)
+  const at = found === 0 ? `no schema "${control.schema}"` : `schema "${control.schema}" at version ${found}`
+  if (unknown.length > 0) {
+    return [{ check: 'schema', level: 'problem', found: `${at}, newer than this release knows`, remedy: 'Deploy the newer release of Sluice here.' }]
+  }
+  if (found < needed) {
+    return [{ check: 'schema', level: 'problem', found: `${at}; version ${needed} is needed`, remedy: 'Run "sluice migrate".' }]
+  }
+  return [{ check: 'schema', level: 'ok', found: at }]
+}
+
+async function rightsFindings(control: Pool, server: ServerFacts): Promise<Finding[]> {
+  if (server.schema_usage === null) return []
+  const remedy = `Run the SQL that "sluice grants" prints, then: grant ${control.schema}_worker to ${server.role};`
+  if (!server.schema_usage) return [{ check: 'rights', level: 'problem', found: `no usage on schema "${control.schema}"`, remedy }]
+  const missing = (await missingRights(control)).map((row) => row.missing)
+  if (missing.length > 0) return [{ check: 'rights', level: 'problem', found: `missing: ${missing.join(', ')}`, remedy }]
+  if (server.superuser) {
+    const advice = `Run workers with a narrow role: "sluice grants" prints the SQL.`
+    return [{ check: 'rights', level: 'warning', found: `role "${server.role}" is a superuser`, remedy: advice }]
+  }
+  return [{ check: 'rights', level: 'ok', found: 'all that a worker needs' }]
+}
+
+export function poolerFinding(pooled: boolean): Finding {
+  if (!pooled) return { check: 'pooler', level: 'ok', found: 'direct connection' }
+  return {
+    check: 'pooler',
+    level: 'warning',
+    found: 'a transaction pooler is in between; Sluice works through it, with limits set per transaction',
+    remedy: 'For server-side limits on single statements too, run: alter role … set statement_timeout = \'15s\', or connect directly.',
+  }
+}
+
+export function skewFinding(skewMs: number): Finding {
+  const found = `this machine's clock is ${Math.abs(Math.round(skewMs))} ms ${skewMs > 0 ? 'behind' : 'ahead of'} the server's`
+  if (Math.abs(skewMs) < 2_000) return { check: 'clock', level: 'ok', found }
+  return {
+    check: 'clock',
+    level: 'warning',
+    found,
+    remedy: 'Leases use the server\'s clock and stay right, but logs will not line up: synchronise the clocks (NTP).',
+  }
+}
+
+export function durabilityFindings(
+  server: Pick<ServerFacts, 'fsync' | 'full_page_writes' | 'synchronous_commit'>,
+): Finding[] {
+  const risky = (['fsync', 'full_page_writes'] as const)
+    .filter((setting) => server[setting] === 'off')
+    .map((setting): Finding => ({
+      check: setting,
+      level: 'problem',
+      found: 'off: a power failure can destroy the database',
+      remedy: `Set ${setting} = on in postgresql.conf and reload.`,
+    }))
+  if (server.synchronous_commit === 'off') {
+    return [
+      ...risky,
+      {
+        check: 'synchronous_commit',
+        level: 'warning',
+        found: 'off: a server crash can lose the last commits, always rows and checkpoint together',
+        remedy: 'Set synchronous_commit = on for this role, unless you can start such work again.',
+      },
+    ]
+  }
+  return risky.length > 0 ? risky : [{ check: 'durability', level: 'ok', found: 'fsync, full_page_writes and synchronous_commit are on' }]
+}

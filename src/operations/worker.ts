@@ -1,0 +1,147 @@
+import { hostname } from 'node:os'
+import { Leases, type LeaseTimes } from '../runtime/leases.ts'
+import { backoffMs } from '../std/backoff.ts'
+import { errorRecord } from '../std/error-record.ts'
+import { sleep } from '../std/sleep.ts'
+import { uuidv7 } from '../std/uuid.ts'
+import type { Database } from '../store/database.ts'
+import { checkSchema } from '../store/migrate.ts'
+import { beat, leave, type WorkerRow } from '../store/workers.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import { version } from '../version.ts'
+import { doChores, finishOperations } from './chores.ts'
+import type { Registry } from './registry.ts'
+import { runBatch } from './run.ts'
+import { takeBatch, walkOf, type Taken, type Taker } from './take.ts'
+
+/** How a worker works. */
+export interface WorkerOptions extends LeaseTimes {
+  /** Batches at once in this process. */
+  concurrency: number
+  /** Wait between looks for work when there was none. */
+  pollMs: number
+  /** How long a stop waits for the current sub-batches before it aborts them, and for them to notice. */
+  stopMs: number
+  abortMs: number
+}
+
+interface Deps {
+  database: Database
+  registry: Registry
+  telemetry: Telemetry
+}
+
+/** Takes batches and runs them until it is stopped. All workers are equal; none is needed by the others. */
+export class Worker {
+  readonly id: string = uuidv7()
+  readonly #options: WorkerOptions
+  readonly #deps: Deps
+  readonly #leases: Leases
+  readonly #row: WorkerRow
+  readonly #stopping = new AbortController()
+  readonly #ending = new AbortController()
+  #loops: Promise<unknown> | undefined
+  #stopped: Promise<void> | undefined
+
+  constructor(options: WorkerOptions, deps: Deps) {
+    this.#options = options
+    this.#deps = deps
+    this.#row = { id: this.id, host: hostname(), pid: process.pid, version, operations: deps.registry.names }
+    this.#leases = new Leases({ ...options, database: deps.database.options, worker: this.#row }, deps.telemetry)
+  }
+
+  /** Registers and begins to take work. Refuses a schema that this release does not know. */
+  async start(): Promise<void> {
+    const { control } = this.#deps.database
+    await checkSchema(control)
+    await beat(control, this.#row)
+    this.#leases.start((error) => this.#die(error))
+    const { pid, operations } = this.#row
+    this.#deps.telemetry.emit('worker.started', { workerId: this.id, pid, operations })
+    const slots = Array.from({ length: this.#options.concurrency }, () => this.#slot())
+    const chores = doChores({ ...this.#deps, leaseMs: this.#options.leaseMs, signal: this.#stopping.signal })
+    this.#loops = Promise.all([...slots, chores])
+  }
+
+  /** Lets current sub-batches end, gives the batches back, and leaves. The leases go last. */
+  async stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    await this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort()
+    const over = new AbortController()
+    const patience = sleep(this.#options.stopMs, over.signal).then(() => {
+      this.#ending.abort(new Error('the worker is stopping'))
+      return sleep(this.#options.abortMs, over.signal)
+    })
+    await Promise.race([this.#loops, patience])
+    over.abort()
+    await this.#leases[Symbol.asyncDispose]()
+    // Without a database the row is forgotten by the others after a while.
+    await leave(this.#deps.database.control, { id: this.id }).catch(() => undefined)
+    this.#deps.telemetry.emit('worker.stopped', { workerId: this.id })
+  }
+
+  async #slot(): Promise<void> {
+    const { signal } = this.#stopping
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        await this.#trusted(signal)
+        const taken = signal.aborted ? undefined : await takeBatch(this.#taker())
+        failures = 0
+        if (taken === undefined) await this.#idle(signal)
+        else await this.#run(taken)
+      } catch (error) {
+        failures += 1
+        const waitMs = backoffMs(failures, { baseMs: 200, maxMs: 10_000 }, Math.random())
+        const lost = { purpose: 'control', error: errorRecord(error), attempt: failures, waitMs }
+        this.#deps.telemetry.emit('connection.lost', lost)
+        await sleep(waitMs, signal)
+      }
+    }
+  }
+
+  async #idle(signal: AbortSignal): Promise<void> {
+    await finishOperations(this.#deps)
+    await sleep(this.#options.pollMs * (0.8 + Math.random() * 0.4), signal)
+  }
+
+  #taker(): Taker {
+    const { registry } = this.#deps
+    return { ...this.#deps, names: registry.names, workerId: this.id, leaseMs: this.#options.leaseMs }
+  }
+
+  async #run({ operation, batch }: Taken): Promise<void> {
+    const held = this.#leases.hold({ batchId: batch.id, nonce: batch.nonce })
+    try {
+      await runBatch({
+        ...this.#deps,
+        operation,
+        batch,
+        held,
+        definition: this.#deps.registry.find(operation.name),
+        walk: walkOf(operation),
+        leaseMs: this.#options.leaseMs,
+        stopping: this.#stopping.signal,
+        ending: this.#ending.signal,
+        trusted: (signal) => this.#trusted(signal),
+      })
+    } finally {
+      held.drop()
+    }
+  }
+
+  /** Waits while no renewal has succeeded lately: others may be about to take over what this process holds. */
+  async #trusted(signal: AbortSignal): Promise<void> {
+    if (this.#leases.trusted()) return
+    this.#deps.telemetry.emit('worker.untrusted', { workerId: this.id, sinceMs: this.#leases.sinceRenewalMs() })
+    while (!this.#leases.trusted() && !signal.aborted) await sleep(50, signal)
+  }
+
+  #die(error: Error): void {
+    this.#deps.telemetry.emit('warning', { message: `Leases are not renewed any more: ${error.message}. Stopping.` })
+    void this.stop()
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Leases: how a process keeps what it has claimed.
+ *
+ * The model. A claim is a row with a nonce and a lease. The process that holds the nonce extends the lease every third
+ * of its length; a lease that runs out is freed by any other worker. Extending happens in a thread with a connection
+ * of its own, so that neither a busy event loop nor a full pool can make a live process look dead.
+ *
+ * The invariants. Time never decides who owns a claim, only the nonce does: each transaction that changes something
+ * compares it. A claim that a renewal does not give back is lost; its signal aborts, the work stops and reports
+ * nothing. A process that has had no successful renewal for the trust window (two thirds of the lease, by its own
+ * monotonic clock) starts no new transaction, because others may be about to take over.
+ *
+ * On a crash the thread dies with the process and the leases run out. A paused process (SIGSTOP, a sleeping VM) wakes
+ * with leases that are gone; the fence refuses what it still tries. A handler that hangs makes no progress; its claim
+ * is not extended beyond the no-progress limit.
+ */
+import { createRequire } from 'node:module'
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Claim } from '../store/batches.ts'
+import type { DatabaseOptions } from '../store/database.ts'
+import type { WorkerRow } from '../store/workers.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import { boardBytes, monotonicMs, openBoard, slots, type Board } from './lease-board.ts'
+
+/** How long a lease is; all else follows from it. */
+export interface LeaseTimes {
+  leaseMs: number
+  /** Claims whose work makes no progress for so long are not extended any more. */
+  noProgressMs: number
+}
+
+/** What the renewing thread is told at its start. */
+export interface RenewalOrder extends LeaseTimes {
+  database: Pick<DatabaseOptions, 'url' | 'schema' | 'timeouts'>
+  worker: WorkerRow
+  board: SharedArrayBuffer
+}
+
+/** Messages to the thread, and from it. */
+export type ToRenewal = { kind: 'hold'; claim: Claim; slot: number } | { kind: 'drop'; batchId: string } | { kind: 'stop' }
+export type FromRenewal =
+  | { kind: 'lost'; batchId: string }
+  | { kind: 'failed'; error: { name: string; message: string }; attempt: number; waitMs: number }
+  | { kind: 'restored'; afterMs: number }
+
+/** A claim while it is held. */
+export interface HeldClaim extends Claim {
+  /** Aborts when the claim was lost. */
+  readonly signal: AbortSignal
+  /** Says that the work moves on. */
+  progress(): void
+  /** Ends the holding; the row must have been settled before. */
+  drop(): void
+}
+
+/** The claims of one process. */
+export class Leases implements AsyncDisposable {
+  readonly #order: Omit<RenewalOrder, 'board'>
+  readonly #telemetry: Telemetry
+  readonly #board: Board = openBoard(new SharedArrayBuffer(boardBytes))
+  readonly #held = new Map<string, AbortController>()
+  readonly #freeSlots = Array.from({ length: slots }, (_, slot) => slot)
+  #thread: Worker | undefined
+
+  constructor(order: Omit<RenewalOrder, 'board'>, telemetry: Telemetry) {
+    this.#order = order
+    this.#telemetry = telemetry
+  }
+
+  /** Starts the thread. `onDeath` is called when it ends by itself, which nothing should make it do. */
+  start(onDeath: (error: Error) => void): void {
+    this.#board.renewed(monotonicMs())
+    const extension = extname(import.meta.url)
+    // From source the thread needs a loader for TypeScript, which Node 20 has not; the published package does not.
+    const execArgv = extension === '.ts' ? ['--import', createRequire(import.meta.url).resolve('jiti/register')] : []
+    const workerData: RenewalOrder = { ...this.#order, board: this.#board.buffer }
+    this.#thread = new Worker(new URL(`./renewal${extension}`, import.meta.url), { workerData, execArgv })
+    this.#thread.on('message', (message: FromRenewal) => this.#hear(message))
+    this.#thread.on('error', onDeath)
+  }
+
+  hold(claim: Claim): HeldClaim {
+    const slot = this.#freeSlots.pop()
+    if (slot === undefined) throw new Error(`more than ${slots} claims held at once`)
+    const controller = new AbortController()
+    this.#held.set(claim.batchId, controller)
+    this.#board.progress(slot)
+    this.#tell({ kind: 'hold', claim, slot })
+    const drop = (): void => {
+      if (!this.#held.delete(claim.batchId)) return
+      this.#freeSlots.push(slot)
+      this.#tell({ kind: 'drop', batchId: claim.batchId })
+    }
+    return { ...claim, signal: controller.signal, progress: () => this.#board.progress(slot), drop }
+  }
+
+  /** Milliseconds since the last renewal that is known to have succeeded was sent. */
+  sinceRenewalMs(): number {
+    return monotonicMs() - this.#board.lastRenewal()
+  }
+
+  /** False when leases may have run out without our knowing. */
+  trusted(): boolean {
+    return this.sinceRenewalMs() < (this.#order.leaseMs * 2) / 3
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const thread = this.#thread
+    this.#thread = undefined
+    if (thread === undefined) return
+    const gone = new Promise<void>((resolve) => thread.once('exit', () => resolve()))
+    thread.postMessage({ kind: 'stop' } satisfies ToRenewal)
+    const limit = setTimeout(() => void thread.terminate(), 3_000)
+    await gone
+    clearTimeout(limit)
+  }
+
+  #tell(message: ToRenewal): void {
+    this.#thread?.postMessage(message)
+  }
+
+  #hear(message: FromRenewal): void {
+    switch (message.kind) {
+      case 'lost':
+        this.#held.get(message.batchId)?.abort(new Error('the claim belongs to another worker now'))
+        return
+      case 'failed':
+        this.#telemetry.emit('connection.lost', { purpose: 'renewal', ...message })
+        return
+      case 'restored':
+        this.#telemetry.emit('connection.restored', { purpose: 'renewal', afterMs: message.afterMs })
+        return
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { examine, type Finding } from './health/doctor.ts'
+import { Operations } from './operations/operations.ts'
+import { Registry } from './operations/registry.ts'
+import { Worker } from './operations/worker.ts'
+import { openDatabase, type Database } from './store/database.ts'
+import { migrate, schemaStatus, type MigrationResult } from './store/migrate.ts'
+import { Pool } from './store/pool.ts'
+import type { EventName, Events } from './telemetry/events.ts'
+import { logEvents, type LogOptions } from './telemetry/log.ts'
+import { Telemetry, type AnyEvent } from './telemetry/telemetry.ts'
+
+/**
+ * The front door: connects to the database when first needed, starts operations, and works on them.
+ *
+ * @example
+ * ```ts
+ * import { expire, Sluice } from 'sluice'
+ *
+ * const expireEvents = expire({ name: 'expire-events', table: 'events', olderThan: '90 days', by: 'created_at' })
+ *
+ * await using sluice = new Sluice({ database: process.env.DATABASE_URL, operations: [expireEvents] })
+ * await sluice.migrate()
+ * await sluice.start()
+ * const { id } = await sluice.operations.start(expireEvents)
+ * await sluice.operations.wait(id)
+ * ```
+ */
+export class Sluice implements AsyncDisposable {
+  readonly operations: Operations
+  readonly #config: ResolvedConfig
+  readonly #registry: Registry
+  readonly #telemetry = new Telemetry()
+  #database: Promise<Database> | undefined
+  #worker: Worker | undefined
+
+  constructor(config: SluiceConfig = {}) {
+    this.#config = resolveConfig(config, process.env)
+    this.#registry = new Registry(this.#config.operations)
+    const database = (): Promise<Database> => this.#connect()
+    this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry })
+  }
+
+  /** Begins to take work in this process. Refuses a schema that this release does not know. */
+  async start(): Promise<void> {
+    if (this.#worker !== undefined) return
+    const deps = { database: await this.#connect(), registry: this.#registry, telemetry: this.#telemetry }
+    const worker = new Worker(this.#config.worker, deps)
+    await worker.start()
+    this.#worker = worker
+  }
+
+  /** Ends the work in this process, gives back what it held, and closes all connections. */
+  async stop(): Promise<void> {
+    await this.#worker?.stop()
+    this.#worker = undefined
+    const database = this.#database
+    this.#database = undefined
+    // A connection that never opened needs no closing.
+    await database?.then((open) => open.close()).catch(() => undefined)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  /** Brings the schema to the version of this release. */
+  async migrate(): Promise<MigrationResult> {
+    const pool = new Pool({
+      ...this.#config.database,
+      purpose: 'migrate',
+      size: 1,
+      // Limits go into the transaction: right with and without a pooler.
+      pooled: true,
+      timeouts: { statementMs: 60_000, lockMs: 15_000, idleInTransactionMs: 60_000 },
+    })
+    try {
+      const result = await migrate(pool)
+      if (result.applied.length > 0) this.#telemetry.emit('schema.migrated', { from: result.from, to: result.to })
+      return result
+    } finally {
+      await pool.end()
+    }
+  }
+
+  /** The names of migrations that this release brings and the database lacks. */
+  async pendingMigrations(): Promise<string[]> {
+    const { control } = await this.#connect()
+    return (await schemaStatus(control)).pending.map(({ name }) => name)
+  }
+
+  /** Looks at everything that commonly goes wrong; each finding says what to do. */
+  async doctor(): Promise<Finding[]> {
+    return examine(await this.#connect())
+  }
+
+  /** Calls `subscriber` with each event of one name until the returned function is called. */
+  on<N extends EventName>(name: N, subscriber: (payload: Events[N]) => void): () => void {
+    return this.#telemetry.on(name, subscriber)
+  }
+
+  /** Calls `subscriber` with every event until the returned function is called. */
+  onAny(subscriber: (event: AnyEvent) => void): () => void {
+    return this.#telemetry.onAny(subscriber)
+  }
+
+  /** Writes every event to a stream: JSON lines, or short text on a terminal. Returns the function that stops it. */
+  log(options: LogOptions): () => void {
+    return logEvents(this.#telemetry, options)
+  }
+
+  #connect(): Promise<Database> {
+    this.#database ??= openDatabase(this.#config.database).catch((error: unknown) => {
+      this.#database = undefined
+      throw error
+    })
+    return this.#database
+  }
+}

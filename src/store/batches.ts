@@ -1,0 +1,248 @@
+import type { ErrorRecord } from '../std/error-record.ts'
+import type { Key, OperationRow } from './operations.ts'
+import { statement } from './statement.ts'
+
+/** Proof of ownership of a batch. Every change to the batch compares the nonce; a stale one changes nothing. */
+export interface Claim {
+  batchId: string
+  nonce: string
+}
+
+/** A leased batch, with what is needed to work on it. */
+export interface ClaimedBatch {
+  id: string
+  nonce: string
+  worker_id: string
+  operation_id: string
+  seq: number
+  lower_key: Key | null
+  upper_key: Key
+  checkpoint: Key | null
+  sub_batch_size: number
+  errors: number
+  crashes: number
+}
+
+const claimColumns = `b.id, b.nonce, b.worker_id, b.operation_id, b.seq, b.lower_key, b.upper_key, b.checkpoint, b.sub_batch_size,
+     b.errors, b.crashes`
+
+/**
+ * Carves the next batch off an operation and leases it to a worker, in one guarded statement: when another worker has
+ * carved meanwhile, `carved_to` has moved and nothing happens.
+ */
+export const carve = statement<
+  {
+    operation: OperationRow
+    upper: Key
+    last: boolean
+    batchId: string
+    workerId: string
+    leaseMs: number
+  },
+  ClaimedBatch
+>(
+  'batch.carve',
+  `with moved as (
+     update sluice.operation o
+     set status = 'active', started_at = coalesce(o.started_at, clock_timestamp()), carved_to = $3, fully_carved = $4,
+       batches_carved = o.batches_carved + 1
+     where o.id = $1
+       and o.status in ('queued', 'active')
+       and not o.fully_carved
+       and o.carved_to is not distinct from $2::text[]
+       and (select count(*) from sluice.batch b where b.operation_id = o.id) < o.lanes
+     returning o.id, o.batches_carved, o.sub_batch_size
+   )
+   insert into sluice.batch as b
+     (id, operation_id, seq, lower_key, upper_key, checkpoint, state, nonce, worker_id, lease_until, sub_batch_size)
+   select $5, id, batches_carved, $2, $3, $2, 'running', gen_random_uuid(), $6,
+     clock_timestamp() + $7 * interval '1 millisecond', sub_batch_size
+   from moved
+   returning ${claimColumns}`,
+  (p) => [p.operation.id, p.operation.carved_to, p.upper, p.last, p.batchId, p.workerId, p.leaseMs],
+)
+
+/** Leases a batch that waits: given back, rescued, or due again after an error. */
+export const claim = statement<
+  { names: string[]; workerId: string; leaseMs: number },
+  ClaimedBatch
+>(
+  'batch.claim',
+  `with free as materialized (
+     select b.id
+     from sluice.batch b
+     join sluice.operation o on o.id = b.operation_id
+     where b.state = 'ready'
+       and b.ready_at <= clock_timestamp()
+       and o.status = 'active'
+       and o.name = any($1)
+     order by b.ready_at, b.id
+     limit 1
+     for update of b skip locked
+   )
+   update sluice.batch b
+   set state = 'running', nonce = gen_random_uuid(), worker_id = $2,
+     lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+   from free
+   where b.id = free.id
+     and b.state = 'ready'
+   returning ${claimColumns}`,
+  (p) => [p.names, p.workerId, p.leaseMs],
+)
+
+/** The operation of a batch. */
+export const operationOf = statement<{ operationId: string }, OperationRow>(
+  'batch.operationOf',
+  `select o.*, to_json(o.created_at) #>> '{}' as created_text
+   from sluice.operation o
+   where o.id = $1`,
+  ({ operationId }) => [operationId],
+)
+
+/**
+ * The fence: locks the claim for the length of the transaction. No row: the claim is somebody else's, change nothing.
+ * The lock also keeps the batch from being rescued while this transaction is open.
+ */
+export const fence = statement<Claim, { checkpoint: Key | null }>(
+  'batch.fence',
+  `select checkpoint
+   from sluice.batch
+   where id = $1 and nonce = $2 and state = 'running'
+   for update`,
+  (c) => [c.batchId, c.nonce],
+)
+
+/** Moves the checkpoint in the transaction that changed the rows, and extends the lease with it. */
+export const checkpoint = statement<
+  Claim & { at: Key; rowsSeen: number; rowsChanged: number; elapsedMs: number; leaseMs: number },
+  { id: string }
+>(
+  'batch.checkpoint',
+  `update sluice.batch
+   set checkpoint = $3, rows_seen = rows_seen + $4, rows_changed = rows_changed + $5, sub_batches = sub_batches + 1,
+     busy_ms = busy_ms + $6, lease_until = clock_timestamp() + $7 * interval '1 millisecond'
+   where id = $1 and nonce = $2 and state = 'running'
+   returning id`,
+  (p) => [p.batchId, p.nonce, p.at, p.rowsSeen, p.rowsChanged, p.elapsedMs, p.leaseMs],
+)
+
+/** Makes the sub-batches of a batch smaller after one was too slow. */
+export const shrink = statement<Claim & { subBatchSize: number }, { id: string }>(
+  'batch.shrink',
+  `update sluice.batch
+   set sub_batch_size = $3
+   where id = $1 and nonce = $2 and state = 'running'
+   returning id`,
+  (p) => [p.batchId, p.nonce, p.subBatchSize],
+)
+
+export interface FinishedBatch {
+  rows_seen: number
+  rows_changed: number
+  sub_batches: number
+  busy_ms: number
+}
+
+/** Moves a done batch to history and adds its counters to the operation. */
+export const finish = statement<Claim, FinishedBatch>(
+  'batch.finish',
+  `with done as (
+     delete from sluice.batch
+     where id = $1 and nonce = $2 and state = 'running'
+     returning *
+   ), moved as (
+     insert into sluice.batch_history
+       (id, operation_id, seq, lower_key, upper_key, outcome, nonce, worker_id, errors, crashes, last_error,
+        rows_seen, rows_changed, sub_batches, busy_ms, created_at, finished_at)
+     select id, operation_id, seq, lower_key, upper_key, 'finished', nonce, worker_id, errors, crashes, last_error,
+       rows_seen, rows_changed, sub_batches, busy_ms, created_at, clock_timestamp()
+     from done
+   )
+   update sluice.operation o
+   set rows_seen = o.rows_seen + d.rows_seen, rows_changed = o.rows_changed + d.rows_changed,
+     sub_batches = o.sub_batches + d.sub_batches, busy_ms = o.busy_ms + d.busy_ms,
+     batches_finished = o.batches_finished + 1
+   from done d
+   where o.id = d.operation_id
+   returning d.rows_seen, d.rows_changed, d.sub_batches, d.busy_ms`,
+  (c) => [c.batchId, c.nonce],
+)
+
+/** Whether this claim finished the batch: asked when the answer to `finish` was lost. */
+export const finishedBy = statement<Claim & { operationId: string; seq: number }, FinishedBatch>(
+  'batch.finishedBy',
+  `select rows_seen, rows_changed, sub_batches, busy_ms
+   from sluice.batch_history
+   where operation_id = $3 and seq = $4 and nonce = $2 and id = $1`,
+  (p) => [p.batchId, p.nonce, p.operationId, p.seq],
+)
+
+/** Gives a batch back at its checkpoint; a stopping worker is neither an error nor a crash. */
+export const release = statement<Claim, { id: string }>(
+  'batch.release',
+  `update sluice.batch
+   set state = 'ready', nonce = null, worker_id = null, lease_until = null, ready_at = clock_timestamp()
+   where id = $1 and nonce = $2 and state = 'running'
+   returning id`,
+  (c) => [c.batchId, c.nonce],
+)
+
+/** Gives a batch back after an error, to be tried again when `waitMs` have passed. */
+export const retry = statement<Claim & { error: ErrorRecord; waitMs: number }, { id: string }>(
+  'batch.retry',
+  `update sluice.batch
+   set state = 'ready', nonce = null, worker_id = null, lease_until = null,
+     ready_at = clock_timestamp() + $4 * interval '1 millisecond', errors = errors + 1, last_error = $3::text::jsonb
+   where id = $1 and nonce = $2 and state = 'running'
+   returning id`,
+  (p) => [p.batchId, p.nonce, JSON.stringify(p.error), p.waitMs],
+)
+
+/**
+ * Extends the leases of all claims of one process and tells which are still its own. A row that its own sub-batch has
+ * locked is left alone, because the checkpoint extends that lease itself: renewing must not wait for users' work.
+ */
+export const renew = statement<{ claims: readonly Claim[]; leaseMs: number }, { id: string }>(
+  'batch.renew',
+  `with own as materialized (
+     select b.id
+     from sluice.batch b
+     join unnest($1::uuid[], $2::uuid[]) as c(id, nonce) on c.id = b.id and c.nonce = b.nonce
+     where b.state = 'running'
+   ), free as materialized (
+     select b.id
+     from sluice.batch b
+     join unnest($1::uuid[], $2::uuid[]) as c(id, nonce) on c.id = b.id and c.nonce = b.nonce
+     where b.state = 'running'
+     for update of b skip locked
+   ), renewed as (
+     update sluice.batch b
+     set lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+     from free
+     where b.id = free.id
+   )
+   select id from own`,
+  ({ claims, leaseMs }) => [claims.map((c) => c.batchId), claims.map((c) => c.nonce), leaseMs],
+)
+
+/** Frees batches whose lease has run out. Any worker does it; rows that are just being worked on are skipped. */
+export const rescue = statement<void, { id: string; operation_id: string; worker_id: string; crashes: number }>(
+  'batch.rescue',
+  `with expired as materialized (
+     select id, worker_id
+     from sluice.batch
+     where state = 'running' and lease_until < clock_timestamp()
+     order by lease_until
+     limit 100
+     for update skip locked
+   )
+   update sluice.batch b
+   set state = 'ready', nonce = null, worker_id = null, lease_until = null, ready_at = clock_timestamp(),
+     crashes = b.crashes + 1
+   from expired e
+   where b.id = e.id
+     and b.state = 'running'
+     and b.lease_until < clock_timestamp()
+   returning b.id, b.operation_id, e.worker_id, b.crashes`,
+  () => [],
+)

@@ -1,0 +1,62 @@
+import { inSchema } from './statement.ts'
+
+/** The roles that {@link grantsScript} makes, and what each is for. */
+export const roles = {
+  migrator: 'owns the schema and migrates it',
+  worker: 'runs operations; needs your own grants on the tables that they change',
+  enqueue: 'starts operations and sees what became of them, nothing else',
+  dashboard: 'reads, for pages and reports',
+} as const
+
+const script = `-- Narrow roles for Sluice. Run as an administrator of this database, before or after "sluice migrate", and again
+-- after each upgrade; running it twice changes nothing. The roles cannot log in: grant them to your services' accounts,
+-- for example: grant sluice_worker to my_app;
+do $$
+declare
+  role text;
+  object regclass;
+begin
+  foreach role in array array['sluice_migrator', 'sluice_worker', 'sluice_enqueue', 'sluice_dashboard'] loop
+    if to_regrole(role) is null then
+      execute format('create role %I nologin', role);
+    end if;
+  end loop;
+  execute format('grant create on database %I to sluice_migrator', current_database());
+
+  if to_regnamespace('sluice') is null then
+    return;
+  end if;
+  alter schema sluice owner to sluice_migrator;
+  for object in
+    select c.oid from pg_class c
+    where c.relnamespace = to_regnamespace('sluice') and c.relkind in ('r', 'p') and c.relowner <> to_regrole('sluice_migrator')
+  loop
+    execute format('alter table %s owner to sluice_migrator', object);
+  end loop;
+  grant usage on schema sluice to sluice_worker, sluice_enqueue, sluice_dashboard;
+  if to_regclass('sluice.migration') is null then
+    return;
+  end if;
+  alter function sluice.create_history_partitions(integer) owner to sluice_migrator;
+
+  grant select on sluice.migration to sluice_worker, sluice_enqueue, sluice_dashboard;
+  grant select, insert, update, delete on sluice.operation, sluice.batch, sluice.worker to sluice_worker;
+  grant select, insert on sluice.operation_history, sluice.batch_history to sluice_worker;
+  grant execute on function sluice.create_history_partitions(integer) to sluice_worker;
+
+  grant select, insert on sluice.operation to sluice_enqueue;
+  grant select on sluice.batch, sluice.operation_history to sluice_enqueue;
+
+  grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history
+    to sluice_dashboard;
+end
+$$;
+
+-- The worker's account also needs rights on the tables that operations change, for example:
+--   grant select, update, delete on public.events to my_app;
+`
+
+/** The SQL that makes the narrow roles and gives each what it needs, and no more. */
+export function grantsScript(schema: string): string {
+  return inSchema(script, schema).replaceAll(/\bsluice_(migrator|worker|enqueue|dashboard)\b/g, `${schema}_$1`)
+}

@@ -1,0 +1,177 @@
+import pg from 'pg'
+import { SluiceError } from '../errors.ts'
+import type { StoreConnection } from './connection.ts'
+
+/** Limits that the server sets on a session, and with a margin the client on each answer. */
+export interface Timeouts {
+  statementMs: number
+  lockMs: number
+  idleInTransactionMs: number
+}
+
+/** How to reach one database, and how patient to be with it. */
+export interface PoolOptions {
+  /** Connection string; without it the PG* environment variables decide. */
+  url: string | undefined
+  schema: string
+  /** What the connections are for; shown by pg_stat_activity. */
+  purpose: string
+  size: number
+  timeouts: Timeouts
+  /** A transaction pooler is in between: limits then go into each transaction, because sessions are shared. */
+  pooled: boolean
+}
+
+/** How much longer than the server the client waits before it gives the connection up for dead. */
+const answerMarginMs = 5_000
+const connectTimeoutMs = 10_000
+
+/** A transaction in progress: run statements in it, all of them on one connection. */
+export interface Transaction extends StoreConnection {
+  readonly purpose: string
+}
+
+/**
+ * A small pool of connections for one purpose. Every answer has a client-side limit after which the socket is
+ * destroyed: a half-open connection can neither hang a worker nor return to the pool.
+ */
+export class Pool implements StoreConnection {
+  readonly schema: string
+  readonly #options: PoolOptions
+  readonly #pool: pg.Pool
+
+  constructor(options: PoolOptions) {
+    this.schema = options.schema
+    this.#options = options
+    this.#pool = new pg.Pool({
+      ...clientOptions(options),
+      max: options.size,
+      idleTimeoutMillis: 30_000,
+      onConnect: (client) => this.#prepare(client),
+    })
+    // Idle clients report a lost server here; the next checkout connects anew.
+    this.#pool.on('error', () => undefined)
+  }
+
+  async query(text: string, values: unknown[]): Promise<pg.QueryResult> {
+    const client = await this.#pool.connect()
+    let failure: unknown
+    try {
+      return await answer(client, { text, values }, this.#options.timeouts.statementMs + answerMarginMs)
+    } catch (error) {
+      failure = error
+      throw error
+    } finally {
+      client.release(isUsable(failure) ? undefined : true)
+    }
+  }
+
+  /** Runs `work` in one transaction. Whatever goes wrong, the connection ends rolled back or destroyed. */
+  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect()
+    const limitMs = this.#options.timeouts.statementMs + answerMarginMs
+    const run = (text: string, values: unknown[]) => answer(client, { text, values }, limitMs)
+    let usable = false
+    try {
+      await run('begin', [])
+      if (this.#options.pooled) await run(...limitStatement(this.#options.timeouts, true))
+      const result = await work({ schema: this.schema, purpose: this.#options.purpose, query: run })
+      await run('commit', [])
+      usable = true
+      return result
+    } catch (error) {
+      usable = await rolledBack(client)
+      throw error
+    } finally {
+      client.release(!usable)
+    }
+  }
+
+  async end(): Promise<void> {
+    await this.#pool.end()
+  }
+
+  async #prepare(client: pg.ClientBase): Promise<void> {
+    // While a client is checked out nobody else listens: without this, a lost server would end the process.
+    client.on('error', () => undefined)
+    if (this.#options.pooled) return
+    const [text, values] = limitStatement(this.#options.timeouts, false)
+    await answer(client, { text, values }, connectTimeoutMs)
+  }
+}
+
+/** Settings of a single connection, shared by pools and by the thread that renews leases. */
+export function clientOptions({ url, purpose }: Pick<PoolOptions, 'url' | 'purpose'>): pg.ClientConfig {
+  return {
+    ...(url === undefined ? {} : { connectionString: url }),
+    application_name: `sluice ${purpose}`,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    types: { getTypeParser: parserFor as typeof pg.types.getTypeParser },
+  }
+}
+
+/** Counters are bigint in the database and stay far below 2^53; users' own statements see numbers, too. */
+function parserFor(oid: number, format?: 'text' | 'binary'): unknown {
+  return oid === pg.types.builtins.INT8 && format !== 'binary' ? parseInt8 : pg.types.getTypeParser(oid, format as 'text')
+}
+
+function parseInt8(text: string): number | string {
+  const value = Number(text)
+  return Number.isSafeInteger(value) ? value : text
+}
+
+/** The statement that sets the server-side limits, for the transaction only or for the whole session. */
+export function limitStatement(timeouts: Timeouts, local: boolean): [text: string, values: unknown[]] {
+  return [
+    `select set_config('statement_timeout', $1, $4), set_config('lock_timeout', $2, $4),
+       set_config('idle_in_transaction_session_timeout', $3, $4)`,
+    [`${timeouts.statementMs}`, `${timeouts.lockMs}`, `${timeouts.idleInTransactionMs}`, local],
+  ]
+}
+
+/** Runs one statement; when no answer comes in time, destroys the socket and says so. */
+export async function answer(
+  client: pg.ClientBase,
+  query: { text: string; values: unknown[] },
+  limitMs: number,
+): Promise<pg.QueryResult> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      destroySocket(client)
+      reject(
+        new SluiceError('DATABASE_TIMEOUT', {
+          message: `The database gave no answer within ${limitMs} ms; the connection was dropped. Check the network and the server's load.`,
+          details: { limitMs },
+        }),
+      )
+    }, limitMs)
+  })
+  try {
+    return await Promise.race([client.query(query.text, query.values), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function destroySocket(client: pg.ClientBase): void {
+  const { connection } = client as unknown as { connection?: { stream: { destroy(): void } } }
+  connection?.stream.destroy()
+}
+
+/** After an error that the server itself reported, and that is not FATAL, the connection is still good. */
+function isUsable(error: unknown): boolean {
+  if (error === undefined) return true
+  return error instanceof Error && 'severity' in error && error.severity === 'ERROR'
+}
+
+async function rolledBack(client: pg.ClientBase): Promise<boolean> {
+  try {
+    await answer(client, { text: 'rollback', values: [] }, answerMarginMs)
+    return true
+  } catch {
+    // The connection is broken; destroying it rolls back on the server.
+    return false
+  }
+}

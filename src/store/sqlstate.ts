@@ -1,0 +1,87 @@
+import { SluiceError } from '../errors.ts'
+
+/**
+ * What an error from the database asks for.
+ * - `connection`: the connection is gone or the server is restarting; reconnect, then look what took effect
+ * - `retry`: another transaction was in the way, or the statement took too long; again, smaller
+ * - `hold`: the server lacks something (disk, memory, slots) or is read-only; wait, then go on
+ * - `fatal`: the statement can never work (unknown column, no permission); a person must act
+ * - `rows`: these rows, or the handler, are at fault
+ */
+export type ErrorClass = 'connection' | 'retry' | 'hold' | 'fatal' | 'rows'
+
+const byState: Record<string, ErrorClass> = {
+  '57014': 'retry', // query_canceled, which a statement time-out is
+  '55P03': 'retry', // lock_not_available
+  '40001': 'retry',
+  '40P01': 'retry',
+  '25006': 'hold', // read_only_sql_transaction: the server was demoted
+  '58030': 'hold', // io_error
+  '57P01': 'connection',
+  '57P02': 'connection',
+  '57P03': 'connection',
+  '57P05': 'connection', // idle_session_timeout
+  '25P03': 'connection', // idle_in_transaction_session_timeout
+}
+
+const byClass: Record<string, ErrorClass> = {
+  '08': 'connection',
+  '53': 'hold',
+  '42': 'fatal',
+  '3F': 'fatal',
+  '3D': 'fatal',
+  '28': 'fatal',
+  '0A': 'fatal',
+}
+
+const networkCodes = new Set(
+  'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH ENOENT'.split(' '),
+)
+
+/** Puts an error into its class. Everything that decides by SQLSTATE asks here. */
+export function classify(error: unknown): ErrorClass {
+  const state = sqlstate(error)
+  if (state !== undefined) return byState[state] ?? byClass[state.slice(0, 2)] ?? 'rows'
+  if (error instanceof SluiceError) return classifyOwn(error)
+  return isBrokenSocket(error) ? 'connection' : 'rows'
+}
+
+function classifyOwn(error: SluiceError): ErrorClass {
+  if (error.code === 'DATABASE_UNREACHABLE' || error.code === 'DATABASE_TIMEOUT') return 'connection'
+  return error.cause === undefined ? 'fatal' : classify(error.cause)
+}
+
+/** The five-character SQLSTATE of an error from the server, if it is one. */
+export function sqlstate(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return undefined
+  return typeof error.code === 'string' && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined
+}
+
+/** True when no server answered, or when the one that did lets nobody in. */
+export function isUnreachable(error: unknown): boolean {
+  const state = sqlstate(error)
+  return state === undefined ? isBrokenSocket(error) : /^(28|3D|57P03|53300|08)/.test(state)
+}
+
+/** The error that tells a person that the database cannot be used. */
+export function unreachable(error: unknown): SluiceError {
+  const reason = error instanceof Error ? describe(error) : String(error)
+  return new SluiceError('DATABASE_UNREACHABLE', {
+    message: `The database cannot be reached: ${reason}. Check the connection settings and that the server is running; "sluice doctor" tells more.`,
+    cause: error,
+  })
+}
+
+function describe(error: Error): string {
+  // A host with several addresses fails with an AggregateError, whose own message is empty.
+  if (error instanceof AggregateError) return error.errors.map((e) => (e as Error).message).join('; ')
+  return error.message
+}
+
+function isBrokenSocket(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('code' in error && typeof error.code === 'string' && networkCodes.has(error.code)) return true
+  return /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed)/.test(
+    error.message,
+  )
+}

@@ -1,0 +1,62 @@
+import sql, { raw, type Sql } from 'sql-template-tag'
+import { SluiceError } from '../errors.ts'
+import type { Connection } from '../store/connection.ts'
+import { sqlstate } from '../store/sqlstate.ts'
+import { columnList } from './cursor.ts'
+import { within, type KeyWindow, type Walk } from './window.ts'
+
+/** The rows that one sub-batch may touch: those of a window that are in the operation's scope. */
+export interface Slice {
+  walk: Walk
+  window: KeyWindow
+  scope: Sql | undefined
+}
+
+/** The predicate of a slice. It stands in the outer statement, so that rows changed meanwhile are checked again. */
+export function sliceOf({ walk, window, scope }: Slice, where?: Sql): Sql {
+  const inScope = scope === undefined ? within(walk, window) : sql`${within(walk, window)} and (${scope})`
+  return where === undefined ? inScope : sql`${inScope} and (${where})`
+}
+
+/** Deletes the rows of a slice; gives their number. */
+export async function deleteRows(connection: Connection, slice: Slice, where?: Sql): Promise<number> {
+  return affected(connection, sql`delete from ${raw(slice.walk.table)} where ${sliceOf(slice, where)}`)
+}
+
+/** Updates the rows of a slice; gives their number. */
+export async function updateRows(connection: Connection, slice: Slice, set: Sql, where?: Sql): Promise<number> {
+  return affected(connection, sql`update ${raw(slice.walk.table)} set ${set} where ${sliceOf(slice, where)}`)
+}
+
+/** Reads the rows of a slice in key order, locked against changes by others until the transaction ends. */
+export async function readRows(connection: Connection, slice: Slice, where?: Sql): Promise<Record<string, unknown>[]> {
+  const query = sql`
+    select *
+    from ${raw(slice.walk.table)}
+    where ${sliceOf(slice, where)}
+    order by ${columnList(slice.walk.cursor)}
+    for update`
+  const { rows } = await connection.query(query.text, query.values)
+  return rows
+}
+
+/** Has the server plan a scope without running it, so that a mistake shows before anything is written. */
+export async function checkScope(connection: Connection, table: string, scope: Sql): Promise<void> {
+  const query = sql`explain select from ${raw(table)} where (${scope})`
+  try {
+    await connection.query(query.text, query.values)
+  } catch (error) {
+    const state = sqlstate(error)
+    if (state === undefined || !/^(42|22|0A|2200)/.test(state)) throw error
+    throw new SluiceError(state === '42501' ? 'PERMISSION_DENIED' : 'SCOPE_INVALID', {
+      message: `The scope of the operation does not work on ${table}: ${(error as Error).message}. Correct the scope in the definition.`,
+      details: { table, scope: scope.text },
+      cause: error,
+    })
+  }
+}
+
+async function affected(connection: Connection, query: Sql): Promise<number> {
+  const { rowCount } = await connection.query(query.text, query.values)
+  return rowCount ?? 0
+}

@@ -1,0 +1,80 @@
+import { raw, type Sql } from 'sql-template-tag'
+import { SluiceError } from '../errors.ts'
+import { didYouMean } from '../std/suggest.ts'
+import type { Column, TableShape } from './table.ts'
+
+/** The tuple of columns by which a table is walked. */
+export interface Cursor {
+  columns: readonly string[]
+  types: readonly string[]
+}
+
+/**
+ * Resolves the cursor of a table: the given columns, else the primary key. A walk by a key that is nullable or not
+ * unique would skip rows, and one without an index would read the whole table for each step: both are refused.
+ */
+export function resolveCursor(table: TableShape, given: readonly string[] | undefined): Cursor {
+  const names = given ?? table.primaryKey
+  if (names.length === 0) {
+    throw new SluiceError('CURSOR_INVALID', {
+      message: `${table.qualifiedName} has no primary key. Name the columns of a unique index as cursor.`,
+      details: { table: table.qualifiedName },
+    })
+  }
+  const columns = names.map((name) => column(table, name))
+  const nullable = columns.find(({ notNull }) => !notNull)
+  if (nullable !== undefined) {
+    throw new SluiceError('CURSOR_NULLABLE', {
+      message: `The cursor column "${nullable.name}" of ${table.qualifiedName} allows NULL, and rows with NULL would be skipped. Add NOT NULL, or use other columns.`,
+      details: { table: table.qualifiedName, column: nullable.name },
+    })
+  }
+  checkKeys(table, names)
+  return { columns: names, types: columns.map(({ type }) => type) }
+}
+
+function column(table: TableShape, name: string): Column {
+  const found = table.columns.find((candidate) => candidate.name === name)
+  if (found !== undefined) return found
+  const known = table.columns.map((candidate) => candidate.name)
+  throw new SluiceError('CURSOR_INVALID', {
+    message: `The cursor column "${name}" is not a column of ${table.qualifiedName}.${didYouMean(name, known)}`,
+    details: { table: table.qualifiedName, column: name },
+  })
+}
+
+function checkKeys(table: TableShape, names: readonly string[]): void {
+  const cursor = names.join(', ')
+  const details = { table: table.qualifiedName, cursor: names }
+  if (!table.uniqueKeys.some((key) => key.every((name) => names.includes(name)))) {
+    const fix = table.primaryKey.length > 0 ? `Append the primary key (${table.primaryKey.join(', ')})` : 'Append a unique key'
+    throw new SluiceError('CURSOR_NOT_UNIQUE', {
+      message: `The cursor (${cursor}) of ${table.qualifiedName} is not unique, so rows with equal keys could be skipped. ${fix}.`,
+      details,
+    })
+  }
+  if (!table.indexes.some((index) => names.every((name, i) => index[i] === name))) {
+    throw new SluiceError('CURSOR_NOT_INDEXED', {
+      message: `No index of ${table.qualifiedName} starts with the cursor columns (${cursor}), so each step would read the whole table. Run: create index concurrently on ${table.qualifiedName} (${names.map(quote).join(', ')});`,
+      details,
+    })
+  }
+}
+
+/** A column name, quoted for SQL. */
+export function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** The cursor columns as a list, each with something behind it (such as ` desc`). */
+export function columnList({ columns }: Cursor, suffix = ''): Sql {
+  return raw(columns.map((name) => quote(name) + suffix).join(', '))
+}
+
+/** The expression that gives the key of a row as an array of texts that read the same under any date style. */
+export function keyText({ columns, types }: Cursor): Sql {
+  const parts = columns.map((name, i) =>
+    /^(date|timestamp)/.test(types[i] ?? '') ? `to_json(${quote(name)}) #>> '{}'` : `${quote(name)}::text`,
+  )
+  return raw(`array[${parts.join(', ')}]`)
+}

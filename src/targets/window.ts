@@ -1,0 +1,71 @@
+import sql, { join, raw, type Sql } from 'sql-template-tag'
+import type { Connection } from '../store/connection.ts'
+import type { Key } from '../store/operations.ts'
+import { columnList, keyText, quote, type Cursor } from './cursor.ts'
+
+/** A table and the order in which it is walked. */
+export interface Walk {
+  /** Qualified and quoted. */
+  table: string
+  cursor: Cursor
+}
+
+/** A stretch of keys: everything after `lower` (or from the first row on) up to and including `upper`. */
+export interface KeyWindow {
+  lower: Key | null
+  upper: Key
+}
+
+/** The predicate of a window: one strict lower and one inclusive upper bound, which an index range serves as one. */
+export function within({ cursor }: Walk, { lower, upper }: KeyWindow): Sql {
+  const below = compare(cursor, '<=', upper)
+  return lower === null ? below : sql`${compare(cursor, '>', lower)} and ${below}`
+}
+
+function compare(cursor: Cursor, operator: '>' | '<=', key: Key): Sql {
+  const bounds = cursor.types.map((type, i) => sql`${key[i]}::${raw(type)}`)
+  const [column] = cursor.columns
+  return cursor.columns.length === 1 && column !== undefined
+    ? sql`${raw(`${quote(column)} ${operator}`)} ${join(bounds)}`
+    : sql`(${columnList(cursor)}) ${raw(operator)} (${join(bounds)})`
+}
+
+/** The last key of the table, or null when it has no row. */
+export async function lastKey(connection: Connection, walk: Walk): Promise<Key | null> {
+  const query = sql`
+    select ${keyText(walk.cursor)} as key
+    from ${raw(walk.table)}
+    order by ${columnList(walk.cursor, ' desc')}
+    limit 1`
+  return firstKey(connection, query)
+}
+
+/** The key of row number `count` of the window, or null when the window has fewer rows. Walks the index only. */
+export async function keyAt(
+  connection: Connection,
+  { walk, window, count }: { walk: Walk; window: KeyWindow; count: number },
+): Promise<Key | null> {
+  const query = sql`
+    select ${keyText(walk.cursor)} as key
+    from ${raw(walk.table)}
+    where ${within(walk, window)}
+    order by ${columnList(walk.cursor)}
+    offset ${count - 1}
+    limit 1`
+  return firstKey(connection, query)
+}
+
+/** How many rows a window has; only asked when it is known to be small. */
+export async function countRows(connection: Connection, walk: Walk, window: KeyWindow): Promise<number> {
+  const query = sql`
+    select count(*)::int as rows
+    from ${raw(walk.table)}
+    where ${within(walk, window)}`
+  const { rows } = await connection.query(query.text, query.values)
+  return (rows[0] as { rows: number } | undefined)?.rows ?? 0
+}
+
+async function firstKey(connection: Connection, query: Sql): Promise<Key | null> {
+  const { rows } = await connection.query(query.text, query.values)
+  return (rows[0] as { key: string[] } | undefined)?.key ?? null
+}

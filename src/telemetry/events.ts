@@ -1,0 +1,55 @@
+import type { ErrorRecord } from '../std/error-record.ts'
+
+interface OfOperation {
+  operationId: string
+  name: string
+}
+
+interface OfBatch extends OfOperation {
+  batchId: string
+  /** Position of the batch in its operation, from 1. */
+  batch: number
+}
+
+/**
+ * Everything that Sluice says about itself. Logs, metrics, live pages and tests all subscribe to these events;
+ * nothing else reports.
+ */
+export interface Events {
+  /** A worker has registered and takes work. */
+  'worker.started': { workerId: string; pid: number; operations: string[] }
+  /** No renewal has succeeded within the trust window: no new sub-batch starts until one does. */
+  'worker.untrusted': { workerId: string; sinceMs: number }
+  /** A worker has given back what it held and is gone. */
+  'worker.stopped': { workerId: string }
+  /** An operation was recorded, or an equal unfinished one was found (`duplicate`). */
+  'operation.started': OfOperation & { table: string; tenant: string | null; duplicate: boolean }
+  /** An operation waits by itself until `until`, for `reason`. */
+  'operation.held': OfOperation & { reason: string; until: Date }
+  'operation.finished': OfOperation & { rowsSeen: number; rowsChanged: number; batches: number; elapsedMs: number }
+  'operation.failed': OfOperation & { error: ErrorRecord }
+  /** A batch was leased: freshly carved, or taken over at its checkpoint (`resumed`). */
+  'batch.started': OfBatch & { workerId: string; resumed: boolean }
+  'batch.finished': OfBatch & { rowsSeen: number; rowsChanged: number; subBatches: number; busyMs: number }
+  /** A batch met an error and goes on after `waitMs`. */
+  'batch.retried': OfBatch & { error: ErrorRecord; attempt: number; waitMs: number }
+  /** A stopping worker gave the batch back at its checkpoint. */
+  'batch.released': OfBatch
+  /** The fence refused: another worker owns the batch now, and this one committed nothing more. */
+  'batch.lost': OfBatch & { at: 'renewal' | 'sub-batch' | 'finish' }
+  /** The lease of a worker that died or stalled ran out; the batch is free again. */
+  'batch.rescued': { operationId: string; batchId: string; workerId: string | null; crashes: number }
+  /** Row changes and checkpoint committed together. */
+  'sub-batch.committed': OfBatch & { rowsSeen: number; rowsChanged: number; elapsedMs: number }
+  /** The connection broke around a COMMIT; the claim row told whether it had taken effect. */
+  'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' }
+  /** The database cannot be reached; tries go on. */
+  'connection.lost': { purpose: string; error: ErrorRecord; attempt: number; waitMs: number }
+  'connection.restored': { purpose: string; afterMs: number }
+  'schema.migrated': { from: number; to: number }
+  /** Something is odd but work goes on; the message says what to do. */
+  warning: { message: string }
+}
+
+/** Name of an event, such as `batch.finished`. */
+export type EventName = keyof Events

@@ -1,0 +1,50 @@
+import { formatDuration } from '../std/duration.ts'
+import type { AnyEvent } from './telemetry.ts'
+
+const count = (n: number): string => n.toLocaleString('en-US')
+
+/** An event as one short line for a person. */
+export function describeEvent({ event, payload: p }: AnyEvent): string {
+  switch (event) {
+    case 'worker.started':
+      return `worker ${p.workerId} (pid ${p.pid}) takes work for ${p.operations.join(', ') || 'no operation'}`
+    case 'worker.untrusted':
+      return `no lease renewal for ${formatDuration(p.sinceMs)}; waiting before any new sub-batch`
+    case 'worker.stopped':
+      return `worker ${p.workerId} stopped`
+    case 'operation.started':
+      return p.duplicate
+        ? `${p.name} is already unfinished as ${p.operationId}; nothing new was started`
+        : `${p.name} started on ${p.table} as ${p.operationId}`
+    case 'operation.held':
+      return `${p.name} is held until ${p.until.toISOString()}: ${p.reason}`
+    case 'operation.finished':
+      return `${p.name} finished: ${count(p.rowsChanged)} of ${count(p.rowsSeen)} rows changed in ${formatDuration(p.elapsedMs)}`
+    case 'operation.failed':
+      return `${p.name} failed: ${p.error.message}`
+    case 'batch.started':
+      return `${p.name} batch ${p.batch} ${p.resumed ? 'taken over at its checkpoint' : 'started'}`
+    case 'batch.finished':
+      return `${p.name} batch ${p.batch} finished: ${count(p.rowsChanged)} of ${count(p.rowsSeen)} rows changed in ${formatDuration(p.busyMs)}`
+    case 'batch.retried':
+      return `${p.name} batch ${p.batch} goes on in ${formatDuration(p.waitMs)} after: ${p.error.message}`
+    case 'batch.released':
+      return `${p.name} batch ${p.batch} given back at its checkpoint`
+    case 'batch.lost':
+      return `${p.name} batch ${p.batch} belongs to another worker now; nothing of it was committed here (${p.at})`
+    case 'batch.rescued':
+      return `batch ${p.batchId} is free again: the lease of worker ${p.workerId ?? 'unknown'} ran out`
+    case 'sub-batch.committed':
+      return `${p.name} batch ${p.batch}: ${count(p.rowsChanged)} of ${count(p.rowsSeen)} rows in ${formatDuration(p.elapsedMs)}`
+    case 'sub-batch.doubted':
+      return `${p.name} batch ${p.batch}: the answer to COMMIT was lost; the claim row says ${p.outcome}`
+    case 'connection.lost':
+      return `database unreachable (${p.purpose}): ${p.error.message}; trying again in ${formatDuration(p.waitMs)}`
+    case 'connection.restored':
+      return `database reachable again (${p.purpose}) after ${formatDuration(p.afterMs)}`
+    case 'schema.migrated':
+      return `schema migrated from version ${p.from} to ${p.to}`
+    case 'warning':
+      return p.message
+  }
+}
