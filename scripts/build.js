@@ -1,14 +1,21 @@
-// Compiles src/ to dist/ and carries the migrations along: tsc copies no .sql files.
+// Compiles src/ to dist/, carries the migrations along (tsc copies no .sql files) and removes what has no source any
+// more. Files are written in place: a build does not pull the floor from under a process that runs from dist/.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, cpSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'))
+const from = (path) => join(root, 'src', path)
+const to = (path) => join(root, 'dist', path)
 
-rmSync(join(root, 'dist'), { recursive: true, force: true })
 execFileSync(process.execPath, [join(typescript, 'bin/tsc'), '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' })
-cpSync(join(root, 'src/store/migrations'), join(root, 'dist/store/migrations'), { recursive: true })
-chmodSync(join(root, 'dist/cli/main.js'), 0o755)
+cpSync(from('store/migrations'), to('store/migrations'), { recursive: true })
+
+for (const entry of readdirSync(to(''), { recursive: true, withFileTypes: true })) {
+  const path = join(entry.parentPath, entry.name).slice(to('').length)
+  const source = path.replace(/(\.d\.ts|\.js)$/, '.ts')
+  if (entry.isFile() && !existsSync(from(source))) rmSync(to(path))
+}

@@ -14,7 +14,6 @@
  * with leases that are gone; the fence refuses what it still tries. A handler that hangs makes no progress; its claim
  * is not extended beyond the no-progress limit.
  */
-import { createRequire } from 'node:module'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Claim } from '../store/batches.ts'
@@ -73,7 +72,7 @@ export class Leases implements AsyncDisposable {
     this.#board.renewed(monotonicMs())
     const extension = extname(import.meta.url)
     // From source the thread needs a loader for TypeScript, which Node 20 has not; the published package does not.
-    const execArgv = extension === '.ts' ? ['--import', createRequire(import.meta.url).resolve('jiti/register')] : []
+    const execArgv = extension === '.ts' ? ['--import', 'jiti/register'] : []
     const workerData: RenewalOrder = { ...this.#order, board: this.#board.buffer }
     this.#thread = new Worker(new URL(`./renewal${extension}`, import.meta.url), { workerData, execArgv })
     this.#thread.on('message', (message: FromRenewal) => this.#hear(message))

@@ -39,18 +39,18 @@ parentPort?.on('message', (message: ToRenewal) => {
   else stopping.abort()
 })
 
-/** The claims whose work moves on; one that hangs is left to run out. */
-function moving(now: number): Watched[] {
-  return [...claims.values()].filter((claim) => {
+/** All claims, each with whether its work moves on; a lease whose work hangs is left to run out. */
+function watched(now: number): (Watched & { moving: boolean })[] {
+  return [...claims.values()].map((claim) => {
     const progress = board.progressOf(claim.slot)
     if (progress !== claim.progress) [claim.progress, claim.movedAt] = [progress, now]
-    return now - claim.movedAt < noProgressMs
+    return { ...claim, moving: now - claim.movedAt < noProgressMs }
   })
 }
 
 async function renewAll(): Promise<void> {
   const sentAt = monotonicMs()
-  const asked = moving(sentAt)
+  const asked = watched(sentAt)
   await beat(pool, worker)
   if (asked.length > 0) {
     const own = new Set((await renew(pool, { claims: asked, leaseMs })).map(({ id }) => id))

@@ -19,7 +19,8 @@ export function toJson(value: unknown): { value: Json } | { fault: JsonFault } {
     return { value: convert(value, 'args', seen) }
   } catch (error) {
     if (error instanceof Refused) return { fault: { path: error.path, reason: error.message } }
-    throw error
+    // A getter or a proxy of the value itself threw.
+    return { fault: { path: 'args', reason: `reading the value failed: ${String(error)}` } }
   }
 }
 

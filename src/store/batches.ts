@@ -199,30 +199,37 @@ export const retry = statement<Claim & { error: ErrorRecord; waitMs: number }, {
 )
 
 /**
- * Extends the leases of all claims of one process and tells which are still its own. A row that its own sub-batch has
- * locked is left alone, because the checkpoint extends that lease itself: renewing must not wait for users' work.
+ * Tells which claims of one process are still its own, and extends the leases of those whose work moves. A row that
+ * its own sub-batch has locked is left alone, because the checkpoint extends that lease itself: renewing must not wait
+ * for users' work.
  */
-export const renew = statement<{ claims: readonly Claim[]; leaseMs: number }, { id: string }>(
+export const renew = statement<{ claims: readonly (Claim & { moving: boolean })[]; leaseMs: number }, { id: string }>(
   'batch.renew',
   `with own as materialized (
-     select b.id
+     select b.id, c.moving
      from sluice.batch b
-     join unnest($1::uuid[], $2::uuid[]) as c(id, nonce) on c.id = b.id and c.nonce = b.nonce
+     join unnest($1::uuid[], $2::uuid[], $3::boolean[]) as c(id, nonce, moving) on c.id = b.id and c.nonce = b.nonce
      where b.state = 'running'
    ), free as materialized (
-     select b.id
+     select b.id, b.nonce
      from sluice.batch b
-     join unnest($1::uuid[], $2::uuid[]) as c(id, nonce) on c.id = b.id and c.nonce = b.nonce
-     where b.state = 'running'
+     join own on own.id = b.id
+     where own.moving
      for update of b skip locked
    ), renewed as (
      update sluice.batch b
-     set lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+     set lease_until = clock_timestamp() + $4 * interval '1 millisecond'
      from free
      where b.id = free.id
+       and b.nonce = free.nonce
    )
    select id from own`,
-  ({ claims, leaseMs }) => [claims.map((c) => c.batchId), claims.map((c) => c.nonce), leaseMs],
+  ({ claims, leaseMs }) => [
+    claims.map((c) => c.batchId),
+    claims.map((c) => c.nonce),
+    claims.map((c) => c.moving),
+    leaseMs,
+  ],
 )
 
 /** Frees batches whose lease has run out. Any worker does it; rows that are just being worked on are skipped. */

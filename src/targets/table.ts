@@ -112,7 +112,9 @@ async function lookUp(connection: Connection, table: string): Promise<Found | un
     return rows[0] as unknown as Found | undefined
   } catch (error) {
     const state = sqlstate(error)
-    if (state === undefined || !['42602', '42601', '42501', '0A000'].includes(state)) throw error
+    // Before version 17 the server reports a name that is no name; later ones just do not find it.
+    if (state === '42602' || state === '42601') return undefined
+    if (state !== '42501' && state !== '0A000') throw error
     throw new SluiceError(state === '42501' ? 'PERMISSION_DENIED' : 'TABLE_INVALID', {
       message: `"${table}" cannot be used as a table name: ${(error as Error).message}. Write it as in SQL, quoted where SQL needs quotes.`,
       details: { table },

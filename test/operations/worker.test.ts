@@ -1,0 +1,282 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { defineOperation, Sluice, sql, type OperationDefinition, type SluiceConfig } from '../../src/index.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { EventLog } from '../support/events.ts'
+import { until } from '../support/wait.ts'
+import { testProfile } from '../support/worker.ts'
+
+async function counters(rows: number): Promise<TestDatabase> {
+  const db = await testDatabase()
+  await db.query('create table counters (id bigint primary key, n int not null default 0)')
+  await db.query('insert into counters (id) select generate_series(1, $1::int)', [rows])
+  return db
+}
+
+function working(db: TestDatabase, operations: OperationDefinition[], config: SluiceConfig = {}): { sluice: Sluice; events: EventLog } {
+  const sluice = new Sluice({ ...testProfile, database: db.workerUrl, operations, ...config })
+  const events = new EventLog()
+  sluice.onAny((event) => events.push(event))
+  return { sluice, events }
+}
+
+const increment = { name: 'increment', table: 'counters', batchSize: 500, subBatchSize: 100 } as const
+const addOne = defineOperation({ ...increment, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+const wrong = (db: TestDatabase): Promise<number> => db.value('select count(*)::int from counters where n <> 1')
+
+test('a batch offers delete, update, rows, query, its window and a signal, all in one transaction', async () => {
+  await using db = await counters(1_000)
+  await db.query('create table archive (id bigint)')
+  const seen: number[] = []
+  const archive = defineOperation({
+    ...increment,
+    scope: () => sql`id % 2 = 0`,
+    async perform({ batch }) {
+      const rows = await batch.rows<{ id: number }>(sql`id <= 500`)
+      seen.push(...rows.map(({ id }) => id))
+      await batch.query(sql`insert into archive select id from counters where ${batch.window} and id > 900`)
+      await batch.update(sql`n = ${7}`, sql`id > 500 and id <= 900`)
+      expect(batch.signal.aborted).toBe(false)
+      const [at] = await batch.query<{ same: boolean }>(sql`select pg_current_xact_id_if_assigned() is not null as same`)
+      expect(at?.same).toBe(true)
+      await batch.delete(sql`id > 900`)
+    },
+  })
+  const { sluice, events } = working(db, [archive])
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(archive)
+  expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 1_000, rowsChanged: 200 + 50 })
+  expect(seen).toEqual(Array.from({ length: 250 }, (_, i) => 2 * (i + 1)))
+  expect(await db.value('select count(*)::int from archive')).toBe(50)
+  expect(await db.value('select count(*)::int from counters where n = 7')).toBe(200)
+  expect(await db.value('select count(*)::int from counters where id > 900')).toBe(50)
+})
+
+test('an operation on an empty table finishes', async () => {
+  await using db = await counters(0)
+  const { sluice, events } = working(db, [addOne])
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(addOne)
+  expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 0, batches: 0 })
+})
+
+test('several lanes in several processes share an operation without sharing a row', async () => {
+  await using db = await counters(20_000)
+  const wide = defineOperation({ ...increment, lanes: 4, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+  const fleet = [1, 2].map(() => working(db, [wide], { worker: { ...testProfile.worker, concurrency: 2 } }))
+  await Promise.all(fleet.map(({ sluice }) => sluice.start()))
+  const { id } = await fleet[0]!.sluice.operations.start(wide)
+  await fleet[0]!.sluice.operations.wait(id, { everyMs: 50 })
+  expect(await wrong(db)).toBe(0)
+  expect(await db.value('select count(distinct worker_id)::int from sluice.batch_history')).toBe(2)
+  expect(await db.value('select rows_changed::int from sluice.operation_history')).toBe(20_000)
+  await Promise.all(fleet.map(({ sluice }) => sluice.stop()))
+})
+
+test('a stop lets the sub-batch end, gives the batch back, and another worker goes on at its checkpoint', async () => {
+  await using db = await counters(2_000)
+  const slow = defineOperation({
+    ...increment,
+    async perform({ batch }) {
+      await sleep(30)
+      return batch.update(sql`n = n + 1`)
+    },
+  })
+  const first = working(db, [slow])
+  await first.sluice.start()
+  await first.sluice.operations.start(slow)
+  await first.events.event('sub-batch.committed', { nth: 3 })
+  await first.sluice.stop()
+  expect(first.events.count('batch.released')).toBe(1)
+  expect(await db.query('select state, crashes, errors from sluice.batch')).toEqual([{ state: 'ready', crashes: 0, errors: 0 }])
+  expect(await db.value('select count(*)::int from sluice.worker')).toBe(0)
+
+  const second = working(db, [slow])
+  await second.sluice.start()
+  await second.events.event('operation.finished')
+  expect(second.events.all.find(({ event }) => event === 'batch.started')?.payload).toMatchObject({ resumed: true })
+  expect(await wrong(db)).toBe(0)
+  await second.sluice.stop()
+})
+
+test('an operation that no running worker knows waits and harms nobody', async () => {
+  await using db = await counters(100)
+  const stranger = defineOperation({ ...increment, name: 'stranger', perform: ({ batch }) => batch.update(sql`n = 99`) })
+  const { sluice, events } = working(db, [addOne])
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(stranger)
+  await sluice.operations.start(addOne)
+  await events.event('operation.finished')
+  expect(await wrong(db)).toBe(0)
+  expect(await sluice.operations.get(id)).toMatchObject({ state: 'queued', limitedBy: 'waits for a worker that knows it' })
+})
+
+describe('errors', () => {
+  test('in the handler are tried again, then fail the operation with the error kept', async () => {
+    await using db = await counters(1_000)
+    const broken = defineOperation({
+      ...increment,
+      async perform({ batch }) {
+        const changed = await batch.update(sql`n = n + 1`)
+        const [first] = await batch.rows<{ id: number }>(sql`id > 250`)
+        if (first !== undefined) throw new RangeError(`cannot take row ${first.id}`)
+        return changed
+      },
+    })
+    const { sluice, events } = working(db, [broken])
+    await using _ = sluice
+    await sluice.start()
+    const { id } = await sluice.operations.start(broken)
+    await events.event('operation.failed', { limitMs: 15_000 })
+    expect(await sluice.operations.get(id)).toMatchObject({
+      state: 'failed',
+      rowsChanged: 200,
+      error: { name: 'RangeError', message: 'cannot take row 251' },
+    })
+    // What was committed before stays, nothing of the failing sub-batch does.
+    expect(await db.value('select count(*)::int from counters where n = 1')).toBe(200)
+    expect(events.count('batch.retried')).toBe(2)
+    expect(await db.query('select outcome, errors from sluice.batch_history')).toEqual([{ outcome: 'failed', errors: 2 }])
+    expect((await sluice.operations.start(broken)).duplicate).toBe(false)
+  })
+
+  test('that can never be cured fail it at once', async () => {
+    await using db = await counters(1_000)
+    const wrongColumn = defineOperation({ ...increment, perform: ({ batch }) => batch.update(sql`colour = 1`) })
+    const { sluice, events } = working(db, [wrongColumn])
+    await using _ = sluice
+    await sluice.start()
+    await sluice.operations.start(wrongColumn)
+    expect(await events.event('operation.failed')).toMatchObject({ error: { code: '42703' } })
+    expect(events.count('batch.retried')).toBe(0)
+  })
+
+  test('from a role that may not change the table fail it at once', async () => {
+    await using db = await counters(10)
+    await db.query('revoke update on counters from test_worker')
+    const { sluice, events } = working(db, [addOne])
+    await using _ = sluice
+    await sluice.start()
+    await sluice.operations.start(addOne)
+    expect(await events.event('operation.failed')).toMatchObject({ error: { code: '42501' } })
+  })
+
+  test('a table that vanishes fails the operation, not the worker', async () => {
+    await using db = await counters(10_000)
+    const { sluice, events } = working(db, [addOne])
+    await using _ = sluice
+    await sluice.operations.start(addOne)
+    await db.query('alter table counters rename to gone')
+    await sluice.start()
+    expect(await events.event('operation.failed')).toMatchObject({ error: { code: '42P01' } })
+    await db.query('alter table gone rename to counters')
+    await sluice.operations.start(addOne)
+    await events.event('operation.finished')
+    expect(await wrong(db)).toBe(0)
+  })
+
+  test('args that no longer fit the code fail it before a row is touched', async () => {
+    await using db = await counters(10)
+    const { sluice, events } = working(db, [addOne])
+    await using _ = sluice
+    await sluice.operations.start(addOne)
+    await db.query(`update sluice.operation set args = '{"old": true}'`)
+    await sluice.start()
+    expect(await events.event('operation.failed')).toMatchObject({ error: { code: 'ARGS_INVALID' } })
+    expect(await db.value('select count(*)::int from counters where n > 0')).toBe(0)
+  })
+
+  test('by a lock in the way are met with smaller sub-batches until it is gone', async () => {
+    await using db = await counters(1_000)
+    const { sluice, events } = working(db, [addOne], { timeouts: { ...testProfile.timeouts, lock: '100ms' } })
+    await using _ = sluice
+    const { default: pg } = await import('pg')
+    const other = new pg.Client({ connectionString: db.url })
+    await other.connect()
+    await other.query('begin; update counters set n = n where id = 150')
+    await sluice.start()
+    await sluice.operations.start(addOne)
+    await events.event('batch.retried', { nth: 2 })
+    await other.query('rollback')
+    await other.end()
+    expect(await events.event('operation.finished')).toMatchObject({ rowsChanged: 1_000 })
+    expect(await wrong(db)).toBe(0)
+  })
+
+  test('of a database that lacks something hold the operation, and it goes on by itself', async () => {
+    await using db = await counters(1_000)
+    await db.query(`create function full_disk() returns trigger language plpgsql as
+      $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$`)
+    await db.query('create trigger full_disk before update on counters execute function full_disk()')
+    const { sluice, events } = working(db, [addOne])
+    await using _ = sluice
+    await sluice.start()
+    const { id } = await sluice.operations.start(addOne)
+    expect(await events.event('operation.held')).toMatchObject({ reason: 'could not extend file' })
+    expect((await sluice.operations.get(id)).limitedBy).toMatch(/^held for .* could not extend file$/)
+    await db.query('drop trigger full_disk on counters')
+    await db.query('update sluice.operation set hold_until = now(); ')
+    await db.query('update sluice.batch set ready_at = now()')
+    await events.event('operation.finished')
+    expect(await wrong(db)).toBe(0)
+  })
+})
+
+test('a handler that blocks the event loop for longer than its lease keeps it: a thread renews', async () => {
+  await using db = await counters(100)
+  const blocking = defineOperation({
+    ...increment,
+    async perform({ batch }) {
+      const changed = await batch.update(sql`n = n + 1`)
+      const end = Date.now() + 2_500
+      while (Date.now() < end);
+      return changed
+    },
+  })
+  const busy = working(db, [blocking], { timeouts: { ...testProfile.timeouts, idleInTransaction: '10s' } })
+  const other = working(db, [])
+  await using _ = other.sluice
+  await other.sluice.start()
+  await busy.sluice.start()
+  await busy.sluice.operations.start(blocking)
+  await busy.events.event('operation.finished')
+  await busy.sluice.stop()
+  expect(other.events.count('batch.rescued')).toBe(0)
+  expect(busy.events.count('batch.lost')).toBe(0)
+  expect(await wrong(db)).toBe(0)
+})
+
+test('a handler that hangs loses its lease, its signal aborts, and nothing of it is committed', async () => {
+  await using db = await counters(100)
+  let hang = true
+  let aborted = false
+  const hanging = defineOperation({
+    ...increment,
+    async perform({ batch }) {
+      if (!hang) return batch.update(sql`n = n + 1`)
+      hang = false
+      // Touches no row and holds no lock but the claim's; the server ends the idle transaction.
+      await new Promise<void>((resolve) => {
+        batch.signal.addEventListener('abort', () => {
+          aborted = true
+          resolve()
+        })
+      })
+      return batch.update(sql`n = n + 100`)
+    },
+  })
+  const first = working(db, [hanging], { worker: { ...testProfile.worker, noProgress: '1s' }, timeouts: { ...testProfile.timeouts, idleInTransaction: '1s' } })
+  const second = working(db, [hanging])
+  await first.sluice.start()
+  await first.sluice.operations.start(hanging)
+  await until('the handler hangs', () => !hang)
+  await second.sluice.start()
+  await second.events.event('operation.finished')
+  await until('the signal aborts', () => aborted)
+  expect(first.events.count('batch.lost')).toBe(1)
+  expect(await wrong(db)).toBe(0)
+  await Promise.all([first.sluice.stop(), second.sluice.stop()])
+})

@@ -1,0 +1,103 @@
+import { expect, inject, test } from 'vitest'
+import { printMigrations, Sluice } from '../../src/index.ts'
+import { parseMigration } from '../../src/store/migrations.ts'
+import { run, withDatabase } from '../support/cluster.ts'
+import { testDatabase } from '../support/database.ts'
+import { dumpSchema } from '../support/schema.ts'
+
+async function emptyDatabase(name: string): Promise<string> {
+  await run(inject('clusterUrl'), `drop database if exists ${name} with (force)`)
+  await run(inject('clusterUrl'), `create database ${name}`)
+  return withDatabase(inject('clusterUrl'), name)
+}
+
+test('several starters at once migrate once', async () => {
+  const database = await emptyDatabase('migrate_many')
+  const results = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      await using sluice = new Sluice({ database })
+      return sluice.migrate()
+    }),
+  )
+  expect(results.filter(({ applied }) => applied.length > 0)).toHaveLength(1)
+  await using sluice = new Sluice({ database })
+  expect(await sluice.pendingMigrations()).toEqual([])
+})
+
+test('the schema is the one that was agreed on', async () => {
+  await using db = await testDatabase()
+  await expect(await dumpSchema(db)).toMatchFileSnapshot('../support/schema.sql')
+})
+
+test('the printed script makes the same schema, also under another name', async () => {
+  const database = await emptyDatabase('migrate_script')
+  await run(database, await printMigrations('other_name'))
+  await using sluice = new Sluice({ database, schema: 'other_name' })
+  expect(await sluice.pendingMigrations()).toEqual([])
+  await run(database, await printMigrations('sluice'))
+  await using db = await testDatabase()
+  const { default: pg } = await import('pg')
+  const client = new pg.Client({ connectionString: database })
+  await client.connect()
+  const query = async (text: string): Promise<never[]> => (await client.query(text)).rows as never[]
+  expect(await dumpSchema({ query })).toBe(await dumpSchema(db))
+  await client.end()
+})
+
+test('a failing migration leaves nothing behind', async () => {
+  const database = await emptyDatabase('migrate_fails')
+  await run(database, 'create schema sluice; create table sluice.worker (x int)')
+  await using sluice = new Sluice({ database })
+  await expect(sluice.migrate()).rejects.toThrow('already exists')
+  await run(database, 'drop table sluice.worker')
+  await expect(sluice.migrate()).resolves.toMatchObject({ from: 0 })
+})
+
+test('a migration that cannot get its lock says so and changes nothing', async () => {
+  const database = await emptyDatabase('migrate_busy')
+  const { default: pg } = await import('pg')
+  const other = new pg.Client({ connectionString: database })
+  await other.connect()
+  await other.query(`begin; select pg_advisory_xact_lock(hashtextextended('sluice.migrate', 0))`)
+  const { Pool } = await import('../../src/store/pool.ts')
+  const { migrate } = await import('../../src/store/migrate.ts')
+  const timeouts = { statementMs: 5_000, lockMs: 200, idleInTransactionMs: 5_000 }
+  const pool = new Pool({ url: database, schema: 'sluice', purpose: 'migrate', size: 1, pooled: true, timeouts })
+  await expect(migrate(pool)).rejects.toMatchObject({ code: 'MIGRATION_BUSY' })
+  await other.query('rollback')
+  await expect(migrate(pool)).resolves.toMatchObject({ from: 0 })
+  await Promise.all([pool.end(), other.end()])
+})
+
+test('a worker refuses a schema that it does not know, older or newer', async () => {
+  await using db = await testDatabase()
+  const start = async (): Promise<void> => {
+    await using sluice = new Sluice({ database: db.url })
+    await sluice.start()
+  }
+  await db.query(`insert into sluice.migration (version, name, compatible) values (99, 'from_the_future', false)`)
+  await expect(start()).rejects.toMatchObject({ code: 'SCHEMA_AHEAD', message: expect.stringContaining('newer release') })
+  await using sluice = new Sluice({ database: db.url })
+  await expect(sluice.migrate()).rejects.toMatchObject({ code: 'SCHEMA_AHEAD' })
+  await db.query('update sluice.migration set compatible = true where version = 99')
+  await expect(start()).resolves.toBeUndefined()
+  await db.query('delete from sluice.migration where version in (99, 3)')
+  await expect(start()).rejects.toMatchObject({ code: 'SCHEMA_BEHIND', message: expect.stringContaining('sluice migrate') })
+})
+
+test('a migration file says by its name and head what it is', () => {
+  expect(parseMigration('0007_add_x.sql', '-- Why.\n-- sluice: compatible\n\nselect 1;')).toMatchObject({ version: 7, name: 'add_x', compatible: true })
+  expect(parseMigration('0007_add_x.sql', '-- Why.\nselect 1; -- sluice: compatible').compatible).toBe(false)
+  expect(() => parseMigration('0007_add_x.sql', '-- sluice: compatable\n')).toThrow('unknown directive')
+  expect(() => parseMigration('7.sql', '')).toThrow('file name')
+})
+
+test('the history partitions of the coming weeks are there, and making them again changes nothing', async () => {
+  await using db = await testDatabase()
+  const partitions = (): Promise<number> => db.value(`select count(*)::int from pg_inherits where inhparent = 'sluice.batch_history'::regclass`)
+  expect(await partitions()).toBe(5)
+  await db.query('drop table sluice.batch_history_' + new Date(Date.now() + 14 * 86_400_000 - ((new Date().getUTCDay() + 6) % 7) * 86_400_000).toISOString().slice(0, 10).replaceAll('-', ''))
+  expect(await db.value('select sluice.create_history_partitions(4)')).toBe(1)
+  expect(await partitions()).toBe(5)
+})
+

@@ -1,0 +1,60 @@
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/index.ts'
+import { grantsScript, Sluice } from '../../src/index.ts'
+
+export const templateName = 'sluice_template'
+export const workerPassword = 'worker'
+
+const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' }
+
+/**
+ * Boots a server in a folder and makes the template that test databases are cloned from: migrated, with the narrow
+ * roles of `sluice grants`, and an account that is a worker and nothing more.
+ */
+export async function startCluster(
+  folder: string,
+  options: { settings?: Record<string, string>; port?: number } = {},
+): Promise<EmbeddedPostgres> {
+  await chmod(folder, 0o755)
+  const binaries = process.env['SLUICE_TEST_POSTGRES']
+  const cluster = await startEmbedded({
+    dataDir: join(folder, 'postgres'),
+    settings: options.settings ?? fast,
+    ...(options.port === undefined ? {} : { port: options.port }),
+    ...(binaries === undefined ? {} : { binaries }),
+  })
+  await makeTemplate(cluster.url)
+  return cluster
+}
+
+async function makeTemplate(url: string): Promise<void> {
+  await run(url, `create database ${templateName}`)
+  const template = withDatabase(url, templateName)
+  await using sluice = new Sluice({ database: template })
+  await sluice.migrate()
+  await run(template, grantsScript('sluice'))
+  await run(
+    template,
+    `create role test_worker login password '${workerPassword}' in role sluice_worker;
+     alter default privileges in schema public grant select, insert, update, delete on tables to test_worker;`,
+  )
+}
+
+export function withDatabase(url: string, name: string): string {
+  const changed = new URL(url)
+  changed.pathname = `/${name}`
+  return changed.href
+}
+
+/** Runs one script on a connection of its own. */
+export async function run(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}

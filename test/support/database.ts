@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { run, templateName, withDatabase, workerPassword } from './cluster.ts'
+
+/** A database of its own for one test, with our schema in it. */
+export interface TestDatabase extends AsyncDisposable {
+  /** As the owner of everything. */
+  readonly url: string
+  /** As an account that has the worker role and rights on users' tables, no more. */
+  readonly workerUrl: string
+  query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>
+  value<T>(text: string, values?: unknown[]): Promise<T>
+}
+
+/** Clones the migrated template. */
+export async function testDatabase(clusterUrl: string = inject('clusterUrl')): Promise<TestDatabase> {
+  const name = `test_${randomBytes(6).toString('hex')}`
+  await cloneTemplate(clusterUrl, name)
+  const url = withDatabase(clusterUrl, name)
+  const pool = new pg.Pool({ connectionString: url, max: 3 })
+  pool.on('error', () => undefined)
+  const query = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> =>
+    (await pool.query<Row>(text, values)).rows
+  return {
+    url,
+    workerUrl: asWorker(url),
+    query,
+    async value<T>(text: string, values: unknown[] = []) {
+      const [row] = await query(text, values)
+      return Object.values(row ?? {})[0] as T
+    },
+    async [Symbol.asyncDispose]() {
+      await pool.end()
+      await run(clusterUrl, `drop database if exists ${name} with (force)`)
+    },
+  }
+}
+
+export function asWorker(url: string): string {
+  const changed = new URL(url)
+  changed.username = 'test_worker'
+  changed.password = workerPassword
+  return changed.href
+}
+
+/** Only one session at a time may clone a template, and other test files do so too. */
+async function cloneTemplate(clusterUrl: string, name: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run(clusterUrl, `create database ${name} template ${templateName}`)
+    } catch (error) {
+      if ((error as { code?: string }).code !== '55006' || attempt === 100) throw error
+      await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 60))
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { startCluster } from './cluster.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    clusterUrl: string
+  }
+}
+
+/** Builds the package once and boots one server for the whole run; each test file clones its own database. */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  execFileSync(process.execPath, ['scripts/build.js'], { stdio: 'inherit' })
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-test-'))
+  const cluster = await startCluster(folder)
+  project.provide('clusterUrl', cluster.url)
+  return async () => {
+    await cluster.stop('immediate')
+    await rm(folder, { recursive: true, force: true })
+  }
+}

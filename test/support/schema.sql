@@ -1,0 +1,122 @@
+table batch with {fillfactor=50,autovacuum_vacuum_scale_factor=0.05,autovacuum_vacuum_threshold=200}
+  id uuid not null
+  operation_id uuid not null
+  seq integer not null
+  lower_key text[]
+  upper_key text[] not null
+  checkpoint text[]
+  state text not null
+  nonce uuid
+  worker_id uuid
+  lease_until timestamp with time zone
+  ready_at timestamp with time zone not null default clock_timestamp()
+  errors integer not null default 0
+  crashes integer not null default 0
+  last_error jsonb
+  sub_batch_size integer not null
+  rows_seen bigint not null default 0
+  rows_changed bigint not null default 0
+  sub_batches bigint not null default 0
+  busy_ms bigint not null default 0
+  created_at timestamp with time zone not null default clock_timestamp()
+  constraint batch_check CHECK (((state = 'running'::text) = ((nonce IS NOT NULL) AND (worker_id IS NOT NULL) AND (lease_until IS NOT NULL))))
+  constraint batch_operation_id_seq_key UNIQUE (operation_id, seq)
+  constraint batch_pkey PRIMARY KEY (id)
+  constraint batch_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text])))
+  CREATE UNIQUE INDEX batch_operation_id_seq_key ON sluice.batch USING btree (operation_id, seq)
+  CREATE UNIQUE INDEX batch_pkey ON sluice.batch USING btree (id)
+table batch_history partition by RANGE (finished_at)
+  id uuid not null
+  operation_id uuid not null
+  seq integer not null
+  lower_key text[]
+  upper_key text[] not null
+  outcome text not null
+  nonce uuid
+  worker_id uuid
+  errors integer not null
+  crashes integer not null
+  last_error jsonb
+  rows_seen bigint not null
+  rows_changed bigint not null
+  sub_batches bigint not null
+  busy_ms bigint not null
+  created_at timestamp with time zone not null
+  finished_at timestamp with time zone not null
+  constraint batch_history_outcome_check CHECK ((outcome = ANY (ARRAY['finished'::text, 'failed'::text, 'abandoned'::text])))
+  constraint batch_history_pkey PRIMARY KEY (operation_id, seq, finished_at)
+  CREATE UNIQUE INDEX batch_history_pkey ON ONLY sluice.batch_history USING btree (operation_id, seq, finished_at)
+table migration
+  version integer not null
+  name text not null
+  compatible boolean not null
+  applied_at timestamp with time zone not null default clock_timestamp()
+  constraint migration_pkey PRIMARY KEY (version)
+  CREATE UNIQUE INDEX migration_pkey ON sluice.migration USING btree (version)
+table operation
+  id uuid not null
+  name text not null
+  args jsonb not null
+  tenant text
+  actor text
+  fingerprint text not null
+  status text not null
+  hold_reason text
+  hold_until timestamp with time zone
+  table_name text not null
+  cursor_columns text[] not null
+  cursor_types text[] not null
+  carved_to text[]
+  carve_end text[]
+  fully_carved boolean not null
+  batches_carved integer not null default 0
+  lanes integer not null
+  batch_size integer not null
+  sub_batch_size integer not null
+  rows_estimate bigint not null
+  rows_seen bigint not null default 0
+  rows_changed bigint not null default 0
+  sub_batches bigint not null default 0
+  busy_ms bigint not null default 0
+  batches_finished integer not null default 0
+  created_at timestamp with time zone not null default clock_timestamp()
+  started_at timestamp with time zone
+  constraint operation_batch_size_check CHECK ((batch_size > 0))
+  constraint operation_fingerprint_key UNIQUE (fingerprint)
+  constraint operation_lanes_check CHECK ((lanes > 0))
+  constraint operation_pkey PRIMARY KEY (id)
+  constraint operation_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'active'::text, 'held'::text])))
+  constraint operation_sub_batch_size_check CHECK ((sub_batch_size > 0))
+  CREATE UNIQUE INDEX operation_fingerprint_key ON sluice.operation USING btree (fingerprint)
+  CREATE UNIQUE INDEX operation_pkey ON sluice.operation USING btree (id)
+table operation_history partition by RANGE (finished_at)
+  id uuid not null
+  name text not null
+  args jsonb not null
+  tenant text
+  actor text
+  status text not null
+  error jsonb
+  table_name text not null
+  rows_estimate bigint not null
+  rows_seen bigint not null
+  rows_changed bigint not null
+  sub_batches bigint not null
+  busy_ms bigint not null
+  batches_finished integer not null
+  created_at timestamp with time zone not null
+  started_at timestamp with time zone
+  finished_at timestamp with time zone not null
+  constraint operation_history_pkey PRIMARY KEY (id, finished_at)
+  CREATE UNIQUE INDEX operation_history_pkey ON ONLY sluice.operation_history USING btree (id, finished_at)
+table worker
+  id uuid not null
+  host text not null
+  pid integer not null
+  version text not null
+  operations text[] not null
+  started_at timestamp with time zone not null default clock_timestamp()
+  seen_at timestamp with time zone not null default clock_timestamp()
+  constraint worker_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
+function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}

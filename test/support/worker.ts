@@ -1,0 +1,90 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { EventLog } from './events.ts'
+
+const root = new URL('../../', import.meta.url)
+
+/** The built command line. Another build (a planted bug) can be put in its place. */
+export const builtPackage = new URL('dist/', root)
+
+/** The timings of the test profile: everything that takes half a minute in production takes a second or two here. */
+export const testProfile = {
+  worker: { concurrency: 1, lease: '1.5s', poll: '100ms', noProgress: '3s', stop: '2s' },
+  timeouts: { statement: '3s', lock: '1s', idleInTransaction: '3s' },
+} as const
+
+export interface SpawnOptions {
+  url: string
+  /** Module text that exports `operations`, with `expire`, `defineOperation` and `sql` at hand. */
+  operations: string
+  profile?: object
+  package?: URL
+  args?: string[]
+}
+
+/** A worker in a process of its own, run by the real command line. */
+export interface SpawnedWorker extends AsyncDisposable {
+  readonly process: ChildProcess
+  readonly pid: number
+  readonly events: EventLog
+  readonly stderr: string[]
+  /** Exit code or signal, once it has ended. */
+  readonly exited: Promise<number | NodeJS.Signals>
+  kill(signal: NodeJS.Signals): void
+}
+
+export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-worker-'))
+  const home = options.package ?? builtPackage
+  const config = join(folder, 'sluice.config.mjs')
+  await writeFile(
+    config,
+    `import { defineOperation, expire, sql } from '${new URL('index.js', home).href}'
+${options.operations}
+export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations }
+`,
+  )
+  const main = new URL('cli/main.js', home)
+  const child = spawn(
+    process.execPath,
+    [main.pathname, 'worker', '--config', config, '--verbose', ...(options.args ?? [])],
+    {
+      cwd: folder,
+      env: { ...process.env, NODE_ENV: 'test', SLUICE_DATABASE_URL: options.url, NODE_PATH: '' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
+  return watch(child, folder)
+}
+
+function watch(child: ChildProcess, folder: string): SpawnedWorker {
+  const events = new EventLog()
+  const stderr: string[] = []
+  const exited = new Promise<number | NodeJS.Signals>((resolve) => {
+    child.once('exit', (code, signal) => resolve(code ?? signal ?? 'SIGKILL'))
+  })
+  if (child.stderr !== null) {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      stderr.push(line)
+      if (!line.startsWith('{')) return
+      const { event, level: _level, time: _time, ...payload } = JSON.parse(line)
+      events.push({ event, payload })
+    })
+  }
+  return {
+    process: child,
+    pid: child.pid ?? 0,
+    events,
+    stderr,
+    exited,
+    kill: (signal) => void child.kill(signal),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+      await exited
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

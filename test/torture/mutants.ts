@@ -1,0 +1,73 @@
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { builtPackage } from '../support/worker.ts'
+
+/** A planted bug: pieces of the built code and what stands there instead. */
+interface Mutant {
+  breaks: string
+  edits: { file: string; from: string | RegExp; to: string }[]
+}
+
+export const mutants = {
+  'fence-before-transaction': {
+    breaks: 'a stale worker commits nothing: the nonce is checked before the transaction instead of inside it',
+    edits: [
+      {
+        file: 'operations/sub-batch.js',
+        from: /return pool\.transaction\(async \(transaction\) => \{\s*const \[fenced\] = await batches\.fence\(transaction, claim\);/,
+        to: `const [fenced] = await batches.fence(pool, claim);
+    return pool.transaction(async (transaction) => {`,
+      },
+      {
+        file: 'store/batches.js',
+        from: /(lease_until = clock_timestamp\(\) \+ \$7 \* interval '1 millisecond'\s*where id = \$1) and nonce = \$2 and state = 'running'/,
+        to: `$1 and $2::uuid is not null`,
+      },
+    ],
+  },
+  'renew-by-id': {
+    breaks: 'a lost lease stays lost: renewal and checkpoint compare the id only',
+    edits: [
+      {
+        file: 'store/batches.js',
+        from: /where id = \$1 and nonce = \$2 and state = 'running'\s*for update/,
+        to: `where id = $1 and $2::uuid is not null and state = 'running' for update`,
+      },
+      {
+        file: 'store/batches.js',
+        from: /(lease_until = clock_timestamp\(\) \+ \$7 \* interval '1 millisecond'\s*where id = \$1) and nonce = \$2/,
+        to: `$1 and $2::uuid is not null`,
+      },
+    ],
+  },
+  'blind-retry': {
+    breaks: 'after a lost answer the claim row decides: the same rows are done again instead',
+    edits: [
+      { file: 'operations/run.js', from: 'progress.at = found.checkpoint;', to: '' },
+      { file: 'operations/sub-batch.js', from: /if \(!sameKey\(fenced\.checkpoint, next\.window\.lower\)\)/, to: 'if (false)' },
+    ],
+  },
+} satisfies Record<string, Mutant>
+
+export type MutantName = keyof typeof mutants
+
+/** A copy of the built package with a bug planted in it. Fails when the code to break is not found. */
+export async function plant(name: MutantName): Promise<{ package: URL } & AsyncDisposable> {
+  const base = join(fileURLToPath(builtPackage), '..', 'node_modules', '.cache')
+  await mkdir(base, { recursive: true })
+  const folder = await mkdtemp(join(base, 'sluice-mutant-'))
+  const dist = join(folder, 'dist')
+  await cp(fileURLToPath(builtPackage), dist, { recursive: true })
+  await cp(fileURLToPath(new URL('../package.json', builtPackage)), join(folder, 'package.json'))
+  for (const { file, from, to } of mutants[name].edits) {
+    const code = await readFile(join(dist, file), 'utf8')
+    const changed = code.replace(from, to)
+    if (changed === code) throw new Error(`the bug "${name}" has no place in ${file} any more`)
+    await writeFile(join(dist, file), changed)
+  }
+  return {
+    package: pathToFileURL(`${dist}/`),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
+}
