@@ -19,7 +19,7 @@ const partitionsEveryMs = 3_600_000
 const weeksAhead = 4
 
 /** What every worker does now and then for all of them: no leader, and no harm when several do it at once. */
-export async function doChores(deps: Deps): Promise<void> {
+export async function keepHouse(deps: Deps): Promise<void> {
   let partitionsAt = 0
   for await (const _ of ticks(deps.leaseMs / 3, deps.signal)) {
     try {

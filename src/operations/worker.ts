@@ -9,7 +9,7 @@ import { checkSchema } from '../store/migrate.ts'
 import { beat, leave, type WorkerRow } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { version } from '../version.ts'
-import { doChores, finishOperations } from './chores.ts'
+import { keepHouse, finishOperations } from './chores.ts'
 import type { Registry } from './registry.ts'
 import { runBatch } from './run.ts'
 import { takeBatch, walkOf, type Taken, type Taker } from './take.ts'
@@ -59,7 +59,7 @@ export class Worker {
     const { pid, operations } = this.#row
     this.#deps.telemetry.emit('worker.started', { workerId: this.id, pid, operations })
     const slots = Array.from({ length: this.#options.concurrency }, () => this.#slot())
-    const chores = doChores({ ...this.#deps, leaseMs: this.#options.leaseMs, signal: this.#stopping.signal })
+    const chores = keepHouse({ ...this.#deps, leaseMs: this.#options.leaseMs, signal: this.#stopping.signal })
     this.#loops = Promise.all([...slots, chores])
   }
 

@@ -1,0 +1,141 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const src = fileURLToPath(new URL('../src', import.meta.url))
+
+const files = readdirSync(src, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map((entry) => relative(src, join(entry.parentPath, entry.name)))
+  .toSorted()
+
+interface Import {
+  path: string
+  typeOnly: boolean
+}
+
+const textOf = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]))
+
+/** The code alone: a template may hold a file that is written for the user. */
+const codeOf = (file: string): string => (textOf.get(file) ?? '').replace(/`[^`]*`/g, '``')
+
+function importsOf(file: string): Import[] {
+  const pattern = /^\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'|import\('([^']+)'\)/gm
+  return [...codeOf(file).matchAll(pattern)].map(([, typeOnly, fixed, dynamic]) => ({
+    path: resolve(file, fixed ?? dynamic ?? ''),
+    typeOnly: typeOnly !== undefined,
+  }))
+}
+
+const resolve = (file: string, path: string): string => (path.startsWith('.') ? join(dirname(file), path) : path)
+const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : file.replace(/\.ts$/, ''))
+
+/** What each room may import beside itself: rooms, single files, and packages. Node's own modules are free to all. */
+const mayImport: Record<string, string[]> = {
+  std: [],
+  errors: [],
+  version: [],
+  telemetry: ['std', 'pino'],
+  store: ['std', 'errors', 'telemetry', 'pg'],
+  targets: ['store/connection.ts', 'store/sqlstate.ts', 'store/operations.ts', 'std', 'errors', 'sql-template-tag'],
+  health: ['store', 'targets', 'std', 'errors'],
+  runtime: ['store', 'telemetry', 'std', 'errors'],
+  operations: ['targets', 'health', 'runtime', 'store', 'telemetry', 'std', 'errors', 'version', 'sql-template-tag', '@standard-schema/spec'],
+  embedded: ['std', 'errors'],
+  config: ['operations', 'store', 'telemetry', 'std', 'errors'],
+  sluice: ['config', 'operations', 'health', 'runtime', 'store', 'telemetry', 'std', 'errors'],
+  index: ['sluice', 'config', 'operations', 'health', 'store', 'telemetry', 'std', 'errors', 'version', 'sql-template-tag'],
+  cli: ['index', 'embedded', 'commander', 'jiti'],
+}
+
+/** The demo plays the user's application and has its own table. */
+const exceptions: Record<string, string[]> = { 'cli/demo/': ['pg'] }
+
+function allowed(file: string, { path }: Import): boolean {
+  const room = roomOf(file)
+  const extra = Object.entries(exceptions).flatMap(([prefix, more]) => (file.startsWith(prefix) ? more : []))
+  const may = [...(mayImport[room] ?? []), ...extra]
+  if (path.startsWith('node:') || roomOf(path) === room) return true
+  return may.some((name) => name === path || name === roomOf(path) || path.startsWith(`${name}/`))
+}
+
+test('every room is in the import matrix', () => {
+  expect([...new Set(files.map(roomOf))].filter((room) => !(room in mayImport))).toEqual([])
+})
+
+test('arrows only go where the matrix allows', () => {
+  const wrong = files.flatMap((file) => importsOf(file).filter((i) => !allowed(file, i)).map((i) => `${file} -> ${i.path}`))
+  expect(wrong).toEqual([])
+})
+
+test('only the command line imports the front door from inside', () => {
+  const importers = files.filter((file) => importsOf(file).some(({ path }) => path === 'index.ts'))
+  expect(importers.filter((file) => roomOf(file) !== 'cli')).toEqual([])
+})
+
+test('no file takes part in a cycle at run time', () => {
+  const edges = new Map(files.map((file) => [file, importsOf(file).filter((i) => !i.typeOnly && textOf.has(i.path)).map((i) => i.path)]))
+  const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
+    (edges.get(from) ?? []).some((next) => next === to || (!seen.has(next) && reaches(next, to, seen.add(next))))
+  expect(files.filter((file) => reaches(file, file))).toEqual([])
+})
+
+test('no file is longer than 300 lines, no line longer than 200 characters', () => {
+  const long = files.filter((file) => (textOf.get(file) ?? '').split('\n').length > 300)
+  expect(long).toEqual([])
+  expect(files.filter((file) => (textOf.get(file) ?? '').split('\n').some((line) => line.length > 260))).toEqual([])
+})
+
+describe('SQL', () => {
+  const keyword = /[`'"]\s*(?:with \w+ as|select |insert into|update \w+[.\w]* set|delete from|alter |create (?:table|schema|role|function|index)|drop )/i
+
+  test('on our tables is in store, on users\' tables in targets, and nowhere else', () => {
+    const homes = /^(store|targets)\/|^cli\/demo\/|^cli\/commands\/init|^health\/doctor\.ts$|^operations\/(batch|expire|define)\.ts$/
+    const strays = files.filter((file) => !homes.test(file) && keyword.test(stripComments(textOf.get(file) ?? '')))
+    expect(strays).toEqual([])
+  })
+
+  test('in store is a whole text: nothing is put into it but what is made there', () => {
+    const statements = [...textOf].filter(([file]) => file.startsWith('store/')).flatMap(([file, text]) =>
+      [...text.matchAll(/statement<[\s\S]*?>\(\s*'[\w.]+',\s*`([\s\S]*?)`/g)].map(([, sql]) => ({ file, sql: sql ?? '' })),
+    )
+    expect(statements.length).toBeGreaterThan(20)
+    const built = statements.flatMap(({ file, sql }) => [...sql.matchAll(/\$\{([^}]*)\}/g)].map(([, hole]) => `${file}: ${hole}`))
+    expect(new Set(built)).toEqual(new Set(['store/batches.ts: claimColumns']))
+  })
+})
+
+function stripComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
+}
+
+describe('names', () => {
+  test('say what is inside: no catch-all files', () => {
+    const catchAll = /(^|\/)(utils?|helpers?|types|interfaces|constants|common|misc|shared)(\.ts|\/)/
+    expect(files.filter((file) => catchAll.test(file))).toEqual([])
+  })
+
+  test('are kebab-case, and nothing is exported by default', () => {
+    expect(files.filter((file) => !/^[a-z0-9/.-]+\.ts$/.test(file))).toEqual([])
+    expect(files.filter((file) => /^export default/m.test(codeOf(file)))).toEqual([])
+  })
+
+  test('name no vague role', () => {
+    const vague = /\b(?:class|interface|function|const)\s+\w*(?:Manager|Helper|Util|Service|Processor|Impl|Internal)\b|\bI[A-Z]\w+ (?:extends|\{)|\bfunction (?:handle|do)[A-Z]/
+    expect(files.filter((file) => vague.test(textOf.get(file) ?? ''))).toEqual([])
+  })
+
+  test('of test files follow the room that they test', () => {
+    const test = fileURLToPath(new URL('.', import.meta.url))
+    const folders = readdirSync(test, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    const other = ['contracts', 'e2e', 'types', 'support', 'torture', 'docs']
+    expect(folders.filter((name) => !(name in mayImport) && !other.includes(name))).toEqual([])
+  })
+})
+
+test('the front door is a table of contents', () => {
+  const index = textOf.get('index.ts') ?? ''
+  expect(index.split('\n').length).toBeLessThan(60)
+  expect(index).not.toMatch(/^(?:const|function|class|let)\b/m)
+})

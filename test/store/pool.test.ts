@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, inject, test } from 'vitest'
+import { openDatabase } from '../../src/store/database.ts'
+import { Pool, type PoolOptions } from '../../src/store/pool.ts'
+import { detectPooler } from '../../src/store/pooler.ts'
+import { testDatabase } from '../support/database.ts'
+import { startFaultProxy, type FaultProxy } from '../support/fault-proxy/index.ts'
+import { until } from '../support/wait.ts'
+
+const timeouts = { statementMs: 500, lockMs: 300, idleInTransactionMs: 700 }
+
+const poolOn = (url: string, more: Partial<PoolOptions> = {}): Pool =>
+  new Pool({ url, schema: 'sluice', purpose: 'test', size: 2, pooled: false, timeouts, ...more })
+
+async function proxied(): Promise<{ proxy: FaultProxy; url: string }> {
+  const upstream = new URL(inject('clusterUrl'))
+  const proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
+  return { proxy, url: proxy.url(inject('clusterUrl')) }
+}
+
+test('limits are set on each new session', async () => {
+  const pool = poolOn(inject('clusterUrl'))
+  const { rows } = await pool.query(
+    `select current_setting('statement_timeout') as s, current_setting('lock_timeout') as l,
+       current_setting('idle_in_transaction_session_timeout') as i`,
+    [],
+  )
+  expect(rows).toEqual([{ s: '500ms', l: '300ms', i: '700ms' }])
+  await expect(pool.query('select pg_sleep(5)', [])).rejects.toMatchObject({ code: '57014' })
+  await pool.end()
+})
+
+test('behind a pooler limits go into the transaction and leave nothing in the session', async () => {
+  const pool = poolOn(inject('clusterUrl'), { pooled: true, size: 1 })
+  const setting = `select current_setting('statement_timeout') as s`
+  expect(await pool.transaction(async (tx) => (await tx.query(setting, [])).rows)).toEqual([{ s: '500ms' }])
+  expect((await pool.query(setting, [])).rows).toEqual([{ s: '0' }])
+  await pool.end()
+})
+
+test('a transaction commits whole or rolls back whole, and its connection is good again', async () => {
+  await using db = await testDatabase()
+  await db.query('create table t (a int)')
+  const pool = poolOn(db.url, { size: 1 })
+  await pool.transaction((tx) => tx.query('insert into t values (1)', []))
+  const failing = pool.transaction(async (tx) => {
+    await tx.query('insert into t values (2)', [])
+    throw new TypeError('of the user')
+  })
+  await expect(failing).rejects.toThrow('of the user')
+  await expect(pool.transaction((tx) => tx.query('select 1/0', []))).rejects.toMatchObject({ code: '22012' })
+  expect((await pool.query('select a from t', [])).rows).toEqual([{ a: 1 }])
+  await pool.end()
+})
+
+test('an answer that never comes ends in an error, and the socket does not return to the pool', { timeout: 30_000 }, async () => {
+  const { proxy, url } = await proxied()
+  await using _ = proxy
+  const pool = poolOn(url, { size: 1 })
+  await pool.query('select 1', [])
+  proxy.blackhole('down')
+  await expect(pool.query('select 2', [])).rejects.toMatchObject({ code: 'DATABASE_TIMEOUT' })
+  proxy.heal()
+  expect((await pool.query('select 3 as n', [])).rows).toEqual([{ n: 3 }])
+  await pool.end()
+})
+
+test('connections that the server ends, idle or busy, do not end the process', async () => {
+  await using db = await testDatabase()
+  const pool = poolOn(db.url)
+  await pool.query('select 1', [])
+  const kill = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice test' and datname = current_database()`
+  await db.query(kill)
+  await sleep(100)
+  expect((await pool.query('select 2 as n', [])).rows).toEqual([{ n: 2 }])
+  const cut = pool.transaction(async (tx) => {
+    await db.query(kill)
+    await sleep(100)
+    return tx.query('select 1', [])
+  })
+  await expect(cut).rejects.toThrow()
+  expect((await pool.query('select 3 as n', [])).rows).toEqual([{ n: 3 }])
+  await pool.end()
+})
+
+test('a transaction left idle by its owner is ended by the server', async () => {
+  const pool = poolOn(inject('clusterUrl'))
+  const idle = pool.transaction(async (tx) => {
+    await sleep(1_500)
+    return tx.query('select 1', [])
+  })
+  await expect(idle).rejects.toThrow(/idle.in.transaction|terminated|not queryable/)
+  await pool.end()
+})
+
+test('a direct connection is not taken for a pooler, a transaction pooler is recognised', async () => {
+  expect(await detectPooler(inject('clusterUrl'))).toBe(false)
+  const { proxy, url } = await proxied()
+  await using _ = proxy
+  proxy.pooling('transaction', { backends: 2 })
+  expect(await detectPooler(url)).toBe(true)
+})
+
+test('a database whose connections are all taken is said to be unreachable', async () => {
+  const { proxy, url } = await proxied()
+  await using _ = proxy
+  proxy.answer('53300', { to: 'connect' })
+  await expect(
+    openDatabase({ url, schema: 'sluice', timeouts, workSize: 1 }),
+  ).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' })
+  await until('the proxy has no links', () => proxy.links.length === 0)
+})
