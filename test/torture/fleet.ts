@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Sluice, type EventName } from '../../src/index.ts'
+import { defineOperation, Sluice, sql, type EventName } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { spawnWorker, type SpawnedWorker } from '../support/worker.ts'
 
@@ -9,14 +9,13 @@ export const tortureProfile = {
   timeouts: { statement: '3s', lock: '1s', idleInTransaction: '3s' },
 } as const
 
+const lanes = 3
+const shape = (subBatchSize: number) => ({ name: 'count-once', table: 'counters', batchSize: 5_000, subBatchSize, lanes })
+
 /** Each row counts how often it was changed; the pause puts most faults into the middle of a transaction. */
-const operations = `
+const operations = (subBatchSize: number): string => `
 const operations = [defineOperation({
-  name: 'count-once',
-  table: 'counters',
-  batchSize: 5_000,
-  subBatchSize: 100,
-  lanes: 3,
+  ...${JSON.stringify(shape(subBatchSize))},
   async perform({ batch }) {
     await new Promise((resolve) => setTimeout(resolve, 12))
     return batch.update(sql\`n = n + 1\`)
@@ -28,6 +27,7 @@ export interface FleetOptions {
   /** Where workers connect to; through the fault proxy, where there is one. */
   workerUrl: string
   size: number
+  subBatchSize: number
   package?: URL
 }
 
@@ -52,13 +52,8 @@ export class Fleet implements AsyncDisposable {
   }
 
   async #startOperation(): Promise<string> {
-    const { defineOperation, sql } = await import('../../src/index.ts')
     const countOnce = defineOperation({
-      name: 'count-once',
-      table: 'counters',
-      batchSize: 5_000,
-      subBatchSize: 100,
-      lanes: 3,
+      ...shape(this.#options.subBatchSize),
       perform: ({ batch }) => batch.update(sql`n = n + 1`),
     })
     await using sluice = new Sluice({ database: this.#options.db.url, operations: [countOnce] })
@@ -66,8 +61,13 @@ export class Fleet implements AsyncDisposable {
   }
 
   async spawn(): Promise<SpawnedWorker> {
-    const { workerUrl: url, package: home } = this.#options
-    const worker = await spawnWorker({ url, operations, profile: tortureProfile, ...(home === undefined ? {} : { package: home }) })
+    const { workerUrl: url, package: home, subBatchSize } = this.#options
+    const worker = await spawnWorker({
+      url,
+      operations: operations(subBatchSize),
+      profile: tortureProfile,
+      ...(home === undefined ? {} : { package: home }),
+    })
     this.#all.push(worker)
     return worker
   }
@@ -123,6 +123,6 @@ export class Fleet implements AsyncDisposable {
   }
 
   #lastWords(): string {
-    return this.alive.map(({ pid, stderr }) => `${pid}: ${stderr.slice(-5).join('\n  ')}`).join('\n')
+    return this.#all.map(({ pid, stderr }) => `${pid}: ${stderr.slice(-5).join('\n  ')}`).join('\n')
   }
 }

@@ -24,6 +24,8 @@ export interface Plan {
   clusterUrl: string
   rows: number
   faults: number
+  /** About how long one worker alone has to do for each fault: the operation must outlast them all. */
+  secondsPerFault?: number
   package?: URL
 }
 
@@ -46,11 +48,11 @@ export async function killWorkers(plan: Plan): Promise<Outcome> {
 }
 
 /**
- * SIGSTOPs workers for longer than their lease. Every third wakes while its session is still alive, in the middle of
+ * SIGSTOPs workers for longer than their lease. Two of five wake while their session is still alive, in the middle of
  * a transaction; the others wake when the server has ended it and somebody else has the batch.
  */
 export async function stopWorkers(plan: Plan & { shortOnly?: boolean }): Promise<Outcome> {
-  return torture(plan, async ({ fleet, marks }) => {
+  return torture({ secondsPerFault: 7, ...plan }, async ({ fleet, marks }) => {
     const stopped = new Set<number>()
     let hits = 0
     const wakes: Promise<void>[] = []
@@ -62,7 +64,7 @@ export async function stopWorkers(plan: Plan & { shortOnly?: boolean }): Promise
       victim.kill('SIGSTOP')
       stopped.add(victim.pid)
       hits += 1
-      const pauseMs = plan.shortOnly === true || i % 3 === 2 ? 2_300 : 4_600
+      const pauseMs = plan.shortOnly === true || i % 5 === 1 || i % 5 === 3 ? 2_300 : 4_600
       const wake = sleep(pauseMs).then(() => {
         victim.kill('SIGCONT')
         return sleep(500).then(() => void stopped.delete(victim.pid))
@@ -80,7 +82,7 @@ export async function stopWorkers(plan: Plan & { shortOnly?: boolean }): Promise
 export async function loseCommits(plan: Plan): Promise<Outcome> {
   const upstream = new URL(plan.clusterUrl)
   await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
-  return torture(plan, async ({ fleet, marks }) => {
+  return await torture(plan, async ({ fleet, marks }) => {
     let hits = 0
     for (const mark of marks) {
       await fleet.reached(mark)
@@ -120,7 +122,9 @@ async function torture(
   const began = Date.now()
   await using db = await testDatabase(plan.clusterUrl)
   const home = plan.package === undefined ? {} : { package: plan.package }
-  await using fleet = new Fleet({ db, workerUrl: route(db.workerUrl), size: 3, ...home })
+  // A sub-batch takes about 15 ms.
+  const subBatchSize = Math.max(1, Math.floor((plan.rows * 0.015) / (plan.faults * (plan.secondsPerFault ?? 1.5))))
+  await using fleet = new Fleet({ db, workerUrl: route(db.workerUrl), size: 3, subBatchSize, ...home })
   await fleet.start(plan.rows)
   const marks = Array.from({ length: plan.faults }, (_, i) => Math.floor((plan.rows * (i + 0.5)) / (plan.faults + 0.5)))
   const faults = await harm({ db, fleet, marks })

@@ -1,0 +1,61 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { sluice, temporaryFolder } from './run-cli.ts'
+
+const url = 'postgres://u:s3cret@127.0.0.1:1/x'
+const id = '01890000-0000-7000-8000-000000000000'
+
+const config = `import { expire } from 'sluice'
+export default {
+  operations: [expire({ name: 'expire-events', table: 'events', olderThan: '90 days', by: 'created_at' })],
+}`
+
+const commands = [
+  ['migrate'],
+  ['migrate', '--check'],
+  ['doctor'],
+  ['worker'],
+  ['ops', 'start', 'expire-events'],
+  ['ops', 'start', 'expire-events', '--wait'],
+  ['ops', 'show', id],
+  ['ops', 'watch', id],
+]
+
+test.each(commands.flatMap((args) => [[args], [[...args, '--json', '--verbose']]]))(
+  'sluice %j ends with 3 when no database answers, and never shows the password',
+  async (args) => {
+    await using folder = await temporaryFolder()
+    await writeFile(join(folder.path, 'sluice.config.ts'), config)
+    const runs = await Promise.all([
+      sluice(args, { folder: folder.path, env: { DATABASE_URL: url } }),
+      sluice([...args, '--database', url], { folder: folder.path }),
+    ])
+    for (const { exitCode, stdout, stderr } of runs) {
+      expect(stdout + stderr).not.toContain('s3cret')
+      expect(stdout + stderr).toContain('ECONNREFUSED')
+      expect(exitCode).toBe(3)
+    }
+  },
+)
+
+test.each([
+  [['--databse=postgres://u:s3cret@h/x', 'migrate']],
+  [[url]],
+  [['migrate', '--database', 'mysql://u:s3cret@h/x']],
+  [['migrate', '--database', 'postgres://u:s3cret%zz@h/x']],
+  [['migrate', '--database', 'postgres://u:s3cret@h:port/x']],
+  [['ops', 'show', url, '--database', url]],
+])('%j does not show it either', async (args) => {
+  const { exitCode, stdout, stderr } = await sluice([...args, '--verbose'])
+  expect(stdout + stderr).not.toContain('s3cret')
+  expect(exitCode).not.toBe(0)
+})
+
+test('a configuration file that holds it and is broken does not give it away', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(join(folder.path, 'sluice.config.ts'), `export default { database: '${url}', schema: }`)
+  const { exitCode, stdout, stderr } = await sluice(['doctor', '--verbose'], { folder: folder.path })
+  expect(stdout + stderr).not.toContain('s3cret')
+  expect(exitCode).toBe(2)
+})

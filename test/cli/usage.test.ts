@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { version } from '../../src/index.ts'
+import { sluice } from './run-cli.ts'
+
+test.each([
+  [['migrat'], "unknown command 'migrat'", 'migrate'],
+  [['ops', 'shwo'], "unknown command 'shwo'", 'show'],
+  [['migrate', '--chek'], "unknown option '--chek'", '--check'],
+  [['worker', '--concurency', '2'], "unknown option '--concurency'", '--concurrency'],
+  [['grants', '--schem', 'x'], "unknown option '--schem'", '--schema'],
+])('sluice %j answers with what was meant', async (args, complaint, meant) => {
+  const { exitCode, stdout, stderr } = await sluice(args)
+  expect(stderr).toContain(complaint)
+  expect(stderr).toContain(`Did you mean ${meant}?`)
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
+})
+
+test('an error of usage is JSON on stdout when JSON was asked for', async () => {
+  const { exitCode, stdout, stderr } = await sluice(['migrat', '--json'])
+  expect(JSON.parse(stdout)).toEqual({
+    version: 1,
+    error: { code: 'USAGE', message: "unknown command 'migrat'\n(Did you mean migrate?)" },
+  })
+  expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: '' })
+})
+
+test('alone it prints the help', async () => {
+  const { exitCode, stdout } = await sluice([])
+  expect(stdout).toMatch(/^Usage: sluice/)
+  for (const command of ['demo', 'init', 'migrate', 'worker', 'ops', 'doctor', 'grants'])
+    expect(stdout).toContain(`  ${command}`)
+  expect(exitCode).toBe(0)
+})
+
+test('every command takes the global options, before and after its name', async () => {
+  const before = await sluice(['--schema', 'other', 'grants'])
+  const after = await sluice(['grants', '--schema', 'other'])
+  expect(before.stdout).toContain('other_worker')
+  expect(after).toEqual(before)
+})
+
+test('--version prints the release', async () => {
+  expect(await sluice(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+test.each([
+  [['demo', '--rows', 'many'], 'whole number from 1,000 to 100,000,000'],
+  [['worker', '--concurrency', '0'], 'whole number from 1 to 200'],
+  [['migrate', '--sql', '--from', '-1'], 'whole number from 0'],
+])('sluice %j is refused with the range', async (args, complaint) => {
+  const { exitCode, stderr } = await sluice(args)
+  expect(stderr).toContain(complaint)
+  expect(exitCode).toBe(2)
+})

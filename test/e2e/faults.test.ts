@@ -1,0 +1,52 @@
+// The short form of `npm run torture -- operations`: real workers, real faults, every counter must end at 1.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { startCluster } from '../support/cluster.ts'
+import { plant } from '../torture/mutants.ts'
+import { restarting } from '../torture/restarts.ts'
+import { killWorkers, loseCommits, restartServer, stopWorkers } from '../torture/scenarios.ts'
+
+const rows = 8_000
+const exact = { rows, counted: rows, wrong: 0, status: 'finished' }
+const limit = { timeout: 120_000 }
+
+test('workers killed with SIGKILL lose no row and double none', limit, async () => {
+  const outcome = await killWorkers({ clusterUrl: inject('clusterUrl'), rows, faults: 4 })
+  expect(outcome).toMatchObject({ ...exact, faults: 4 })
+  expect(outcome.rescued).toBeGreaterThanOrEqual(1)
+})
+
+test('workers stopped for longer than their lease are refused when they wake', limit, async () => {
+  const outcome = await stopWorkers({ clusterUrl: inject('clusterUrl'), rows, faults: 2 })
+  expect(outcome).toMatchObject({ ...exact, faults: 2 })
+  expect(outcome.fenceRefusals).toBeGreaterThanOrEqual(1)
+})
+
+test('a lost answer to COMMIT neither repeats nor skips a sub-batch', limit, async () => {
+  const outcome = await loseCommits({ clusterUrl: inject('clusterUrl'), rows, faults: 3 })
+  expect(outcome).toMatchObject({ ...exact, faults: 3 })
+  expect(outcome.doubted).toBeGreaterThanOrEqual(3)
+})
+
+test('a server killed with kill -9 and started again is worked on by itself', limit, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-restart-'))
+  const cluster = await startCluster(folder, { settings: { max_connections: '200' } })
+  const server = restarting(cluster, folder)
+  try {
+    const outcome = await restartServer({ clusterUrl: cluster.url, rows, faults: 1 }, server.restart)
+    expect(outcome).toMatchObject({ ...exact, faults: 1 })
+  } finally {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('a planted bug, the nonce checked before the transaction, is caught by this suite', limit, async () => {
+  await using planted = await plant('fence-before-transaction')
+  const plan = { clusterUrl: inject('clusterUrl'), rows, faults: 3, shortOnly: true }
+  const outcome = await stopWorkers({ ...plan, package: planted.package })
+  expect(outcome.faults).toBe(3)
+  expect(outcome.wrong).toBeGreaterThan(0)
+})
