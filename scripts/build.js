@@ -11,7 +11,9 @@ const typescript = dirname(createRequire(import.meta.url).resolve('typescript/pa
 const from = (path) => join(root, 'src', path)
 const to = (path) => join(root, 'dist', path)
 
-execFileSync(process.execPath, [join(typescript, 'bin/tsc'), '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' })
+execFileSync(process.execPath, [join(typescript, 'bin/tsc'), '-p', join(root, 'tsconfig.build.json')], {
+  stdio: 'inherit',
+})
 cpSync(from('store/migrations'), to('store/migrations'), { recursive: true })
 
 for (const entry of readdirSync(to(''), { recursive: true, withFileTypes: true })) {

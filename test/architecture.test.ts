@@ -41,11 +41,33 @@ const mayImport: Record<string, string[]> = {
   targets: ['store/connection.ts', 'store/sqlstate.ts', 'store/operations.ts', 'std', 'errors', 'sql-template-tag'],
   health: ['store', 'targets', 'std', 'errors'],
   runtime: ['store', 'telemetry', 'std', 'errors'],
-  operations: ['targets', 'health', 'runtime', 'store', 'telemetry', 'std', 'errors', 'version', 'sql-template-tag', '@standard-schema/spec'],
+  operations: [
+    'targets',
+    'health',
+    'runtime',
+    'store',
+    'telemetry',
+    'std',
+    'errors',
+    'version',
+    'sql-template-tag',
+    '@standard-schema/spec',
+  ],
   embedded: ['std', 'errors'],
   config: ['operations', 'store', 'telemetry', 'std', 'errors'],
   sluice: ['config', 'operations', 'health', 'runtime', 'store', 'telemetry', 'std', 'errors'],
-  index: ['sluice', 'config', 'operations', 'health', 'store', 'telemetry', 'std', 'errors', 'version', 'sql-template-tag'],
+  index: [
+    'sluice',
+    'config',
+    'operations',
+    'health',
+    'store',
+    'telemetry',
+    'std',
+    'errors',
+    'version',
+    'sql-template-tag',
+  ],
   cli: ['index', 'embedded', 'commander', 'jiti'],
 }
 
@@ -65,7 +87,11 @@ test('every room is in the import matrix', () => {
 })
 
 test('arrows only go where the matrix allows', () => {
-  const wrong = files.flatMap((file) => importsOf(file).filter((i) => !allowed(file, i)).map((i) => `${file} -> ${i.path}`))
+  const wrong = files.flatMap((file) =>
+    importsOf(file)
+      .filter((i) => !allowed(file, i))
+      .map((i) => `${file} -> ${i.path}`),
+  )
   expect(wrong).toEqual([])
 })
 
@@ -75,7 +101,14 @@ test('only the command line imports the front door from inside', () => {
 })
 
 test('no file takes part in a cycle at run time', () => {
-  const edges = new Map(files.map((file) => [file, importsOf(file).filter((i) => !i.typeOnly && textOf.has(i.path)).map((i) => i.path)]))
+  const edges = new Map(
+    files.map((file) => [
+      file,
+      importsOf(file)
+        .filter((i) => !i.typeOnly && textOf.has(i.path))
+        .map((i) => i.path),
+    ]),
+  )
   const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
     (edges.get(from) ?? []).some((next) => next === to || (!seen.has(next) && reaches(next, to, seen.add(next))))
   expect(files.filter((file) => reaches(file, file))).toEqual([])
@@ -88,20 +121,29 @@ test('no file is longer than 300 lines, no line longer than 200 characters', () 
 })
 
 describe('SQL', () => {
-  const keyword = /[`'"]\s*(?:with \w+ as|select |insert into|update \w+[.\w]* set|delete from|alter |create (?:table|schema|role|function|index)|drop )/i
+  const keyword =
+    /[`'"]\s*(?:with \w+ as|select |insert into|update \w+[.\w]* set|delete from|alter |create (?:table|schema|role|function|index)|drop )/i
 
-  test('on our tables is in store, on users\' tables in targets, and nowhere else', () => {
-    const homes = /^(store|targets)\/|^cli\/demo\/|^cli\/commands\/init|^health\/doctor\.ts$|^operations\/(batch|expire|define)\.ts$/
+  test("on our tables is in store, on users' tables in targets, and nowhere else", () => {
+    const homes =
+      /^(store|targets)\/|^cli\/demo\/|^cli\/commands\/init|^health\/doctor\.ts$|^operations\/(batch|expire|define)\.ts$/
     const strays = files.filter((file) => !homes.test(file) && keyword.test(stripComments(textOf.get(file) ?? '')))
     expect(strays).toEqual([])
   })
 
   test('in store is a whole text: nothing is put into it but what is made there', () => {
-    const statements = [...textOf].filter(([file]) => file.startsWith('store/')).flatMap(([file, text]) =>
-      [...text.matchAll(/statement<[\s\S]*?>\(\s*'[\w.]+',\s*`([\s\S]*?)`/g)].map(([, sql]) => ({ file, sql: sql ?? '' })),
-    )
+    const statements = [...textOf]
+      .filter(([file]) => file.startsWith('store/'))
+      .flatMap(([file, text]) =>
+        [...text.matchAll(/statement<[\s\S]*?>\(\s*'[\w.]+',\s*`([\s\S]*?)`/g)].map(([, sql]) => ({
+          file,
+          sql: sql ?? '',
+        })),
+      )
     expect(statements.length).toBeGreaterThan(20)
-    const built = statements.flatMap(({ file, sql }) => [...sql.matchAll(/\$\{([^}]*)\}/g)].map(([, hole]) => `${file}: ${hole}`))
+    const built = statements.flatMap(({ file, sql }) =>
+      [...sql.matchAll(/\$\{([^}]*)\}/g)].map(([, hole]) => `${file}: ${hole}`),
+    )
     expect(new Set(built)).toEqual(new Set(['store/batches.ts: claimColumns']))
   })
 })
@@ -122,13 +164,16 @@ describe('names', () => {
   })
 
   test('name no vague role', () => {
-    const vague = /\b(?:class|interface|function|const)\s+\w*(?:Manager|Helper|Util|Service|Processor|Impl|Internal)\b|\bI[A-Z]\w+ (?:extends|\{)|\bfunction (?:handle|do)[A-Z]/
+    const vague =
+      /\b(?:class|interface|function|const)\s+\w*(?:Manager|Helper|Util|Service|Processor|Impl|Internal)\b|\bI[A-Z]\w+ (?:extends|\{)|\bfunction (?:handle|do)[A-Z]/
     expect(files.filter((file) => vague.test(textOf.get(file) ?? ''))).toEqual([])
   })
 
   test('of test files follow the room that they test', () => {
-    const test = fileURLToPath(new URL('.', import.meta.url))
-    const folders = readdirSync(test, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    const here = fileURLToPath(new URL('.', import.meta.url))
+    const folders = readdirSync(here, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
     const other = ['contracts', 'e2e', 'types', 'support', 'torture', 'docs']
     expect(folders.filter((name) => !(name in mayImport) && !other.includes(name))).toEqual([])
   })

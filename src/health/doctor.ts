@@ -67,10 +67,24 @@ async function schemaFindings(control: Pool): Promise<Finding[]> {
   const { found, needed, unknown } = await schemaStatus(control)
   const at = found === 0 ? `no schema "${control.schema}"` : `schema "${control.schema}" at version ${found}`
   if (unknown.length > 0) {
-    return [{ check: 'schema', level: 'problem', found: `${at}, newer than this release knows`, remedy: 'Deploy the newer release of Sluice here.' }]
+    return [
+      {
+        check: 'schema',
+        level: 'problem',
+        found: `${at}, newer than this release knows`,
+        remedy: 'Deploy the newer release of Sluice here.',
+      },
+    ]
   }
   if (found < needed) {
-    return [{ check: 'schema', level: 'problem', found: `${at}; version ${needed} is needed`, remedy: 'Run "sluice migrate".' }]
+    return [
+      {
+        check: 'schema',
+        level: 'problem',
+        found: `${at}; version ${needed} is needed`,
+        remedy: 'Run "sluice migrate".',
+      },
+    ]
   }
   return [{ check: 'schema', level: 'ok', found: at }]
 }
@@ -78,9 +92,11 @@ async function schemaFindings(control: Pool): Promise<Finding[]> {
 async function rightsFindings(control: Pool, server: ServerFacts): Promise<Finding[]> {
   if (server.schema_usage === null) return []
   const remedy = `Run the SQL that "sluice grants" prints, then: grant ${control.schema}_worker to ${server.role};`
-  if (!server.schema_usage) return [{ check: 'rights', level: 'problem', found: `no usage on schema "${control.schema}"`, remedy }]
+  if (!server.schema_usage)
+    return [{ check: 'rights', level: 'problem', found: `no usage on schema "${control.schema}"`, remedy }]
   const missing = (await missingRights(control)).map((row) => row.missing)
-  if (missing.length > 0) return [{ check: 'rights', level: 'problem', found: `missing: ${missing.join(', ')}`, remedy }]
+  if (missing.length > 0)
+    return [{ check: 'rights', level: 'problem', found: `missing: ${missing.join(', ')}`, remedy }]
   if (server.superuser) {
     const advice = `Run workers with a narrow role: "sluice grants" prints the SQL.`
     return [{ check: 'rights', level: 'warning', found: `role "${server.role}" is a superuser`, remedy: advice }]
@@ -94,7 +110,8 @@ export function poolerFinding(pooled: boolean): Finding {
     check: 'pooler',
     level: 'warning',
     found: 'a transaction pooler is in between; Sluice works through it, with limits set per transaction',
-    remedy: 'For server-side limits on single statements too, run: alter role … set statement_timeout = \'15s\', or connect directly.',
+    remedy:
+      "For server-side limits on single statements too, run: alter role … set statement_timeout = '15s', or connect directly.",
   }
 }
 
@@ -105,7 +122,7 @@ export function skewFinding(skewMs: number): Finding {
     check: 'clock',
     level: 'warning',
     found,
-    remedy: 'Leases use the server\'s clock and stay right, but logs will not line up: synchronise the clocks (NTP).',
+    remedy: "Leases use the server's clock and stay right, but logs will not line up: synchronise the clocks (NTP).",
   }
 }
 
@@ -131,5 +148,7 @@ export function durabilityFindings(
       },
     ]
   }
-  return risky.length > 0 ? risky : [{ check: 'durability', level: 'ok', found: 'fsync, full_page_writes and synchronous_commit are on' }]
+  return risky.length > 0
+    ? risky
+    : [{ check: 'durability', level: 'ok', found: 'fsync, full_page_writes and synchronous_commit are on' }]
 }

@@ -30,7 +30,8 @@ export async function keepHouse(deps: Deps): Promise<void> {
       await sweep(deps)
     } catch (error) {
       // The next tick tries again; the loops that take work report what the database says.
-      if (!deps.signal.aborted) deps.telemetry.emit('warning', { message: `Sweep failed: ${errorRecord(error).message}` })
+      if (!deps.signal.aborted)
+        deps.telemetry.emit('warning', { message: `Sweep failed: ${errorRecord(error).message}` })
     }
   }
 }

@@ -130,7 +130,8 @@ function checkSpec(spec: OperationSpec<unknown>): void {
     if (!(options as readonly string[]).includes(key)) refuse(`there is no option "${key}".${didYouMean(key, options)}`)
   }
   if (!isText(spec.table)) refuse('"table" must be the name of a table')
-  if (spec.cursor !== undefined && !isCursor(spec.cursor)) refuse('"cursor" must list one or more different column names')
+  if (spec.cursor !== undefined && !isCursor(spec.cursor))
+    refuse('"cursor" must list one or more different column names')
   if (typeof spec.perform !== 'function') refuse('"perform" must be a function')
   if (spec.scope !== undefined && typeof spec.scope !== 'function') refuse('"scope" must be a function')
   for (const key of ['batchSize', 'subBatchSize', 'lanes'] as const) {

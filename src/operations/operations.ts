@@ -66,7 +66,10 @@ export class Operations {
   }
 
   /** Waits until an operation has ended, well or not, and gives its last status. Aborting the signal ends the wait. */
-  async wait(id: string, { signal, everyMs = 500 }: { signal?: AbortSignal; everyMs?: number } = {}): Promise<OperationStatus> {
+  async wait(
+    id: string,
+    { signal, everyMs = 500 }: { signal?: AbortSignal; everyMs?: number } = {},
+  ): Promise<OperationStatus> {
     for (;;) {
       const status = await this.get(id)
       if (finalStates.includes(status.state) || signal?.aborted === true) return status

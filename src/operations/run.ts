@@ -125,7 +125,11 @@ async function lookAgain(
 }
 
 /** Gives the batch up after an error, in the way that the verdict says. */
-async function settle(run: BatchRun, verdict: Extract<Verdict, { kind: 'retry' | 'hold' | 'fail' }>, error: unknown): Promise<void> {
+async function settle(
+  run: BatchRun,
+  verdict: Extract<Verdict, { kind: 'retry' | 'hold' | 'fail' }>,
+  error: unknown,
+): Promise<void> {
   const record = errorRecord(error)
   const { control } = run.database
   try {
@@ -138,7 +142,12 @@ async function settle(run: BatchRun, verdict: Extract<Verdict, { kind: 'retry' |
     if (verdict.kind === 'hold') await holdOperation(run, record.message, verdict.waitMs)
     const kept = await batches.retry(control, { ...run.held, error: record, waitMs: verdict.waitMs })
     if (kept.length === 0) return lost(run, 'finish')
-    run.telemetry.emit('batch.retried', { ...about(run), error: record, attempt: run.batch.errors + 1, waitMs: verdict.waitMs })
+    run.telemetry.emit('batch.retried', {
+      ...about(run),
+      error: record,
+      attempt: run.batch.errors + 1,
+      waitMs: verdict.waitMs,
+    })
   } catch (again) {
     // What could not be written is settled by the lease: it runs out and the batch is taken up where it stands.
     warn(run, 'could not record an error', again)
@@ -148,7 +157,12 @@ async function settle(run: BatchRun, verdict: Extract<Verdict, { kind: 'retry' |
 async function holdOperation(run: BatchRun, reason: string, waitMs: number): Promise<void> {
   const [held] = await operations.hold(run.database.control, { ...run.held, reason, waitMs })
   if (held === undefined) return
-  run.telemetry.emit('operation.held', { operationId: run.operation.id, name: run.operation.name, reason, until: held.until })
+  run.telemetry.emit('operation.held', {
+    operationId: run.operation.id,
+    name: run.operation.name,
+    reason,
+    until: held.until,
+  })
 }
 
 async function finish(run: BatchRun): Promise<void> {

@@ -38,11 +38,7 @@ export interface NextWindow {
  * The next window of up to `size` rows after the checkpoint. The walk is over keys alone: a filter here would make the
  * database search on and on for matches. Outside of the transaction, to keep that one short.
  */
-export async function nextWindow(
-  pool: Pool,
-  walk: Walk,
-  rest: KeyWindow & { size: number },
-): Promise<NextWindow> {
+export async function nextWindow(pool: Pool, walk: Walk, rest: KeyWindow & { size: number }): Promise<NextWindow> {
   const { lower, upper, size } = rest
   const key = await keyAt(pool, { walk, window: { lower, upper }, count: size })
   if (key !== null) return { window: { lower, upper: key }, rows: size }

@@ -61,11 +61,7 @@ async function carveBatch(taker: Taker): Promise<Taken | undefined> {
 }
 
 /** The last key of the next batch; null when the rest of the table is smaller than a batch. */
-async function boundary(
-  taker: Taker,
-  operation: OperationRow,
-  end: Key,
-): Promise<{ key: Key | null } | 'settled'> {
+async function boundary(taker: Taker, operation: OperationRow, end: Key): Promise<{ key: Key | null } | 'settled'> {
   const window = { lower: operation.carved_to, upper: end }
   try {
     return { key: await keyAt(taker.database.work, { walk: walkOf(operation), window, count: operation.batch_size }) }

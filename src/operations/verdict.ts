@@ -30,7 +30,8 @@ export function judge(
     case 'connection':
       return { kind: 'reconnect', waitMs: soon }
     case 'retry':
-      if (batch.inARow > triesAtOnce) return { kind: 'hold', waitMs: backoffMs(1, { baseMs: 30_000, maxMs: 30_000 }, random) }
+      if (batch.inARow > triesAtOnce)
+        return { kind: 'hold', waitMs: backoffMs(1, { baseMs: 30_000, maxMs: 30_000 }, random) }
       return { kind: 'again', waitMs: soon, subBatchSize: Math.max(1, Math.floor(batch.subBatchSize / 2)) }
     case 'hold':
       return { kind: 'hold', waitMs: backoffMs(1, { baseMs: 20_000, maxMs: 20_000 }, random) }

@@ -86,7 +86,7 @@ export class Worker {
 
   async #slot(): Promise<void> {
     const { signal } = this.#stopping
-    for (let failures = 0; !signal.aborted; ) {
+    for (let failures = 0; !signal.aborted;) {
       try {
         await this.#trusted(signal)
         const taken = signal.aborted ? undefined : await takeBatch(this.#taker())

@@ -37,7 +37,10 @@ export interface RenewalOrder extends LeaseTimes {
 }
 
 /** Messages to the thread, and from it. */
-export type ToRenewal = { kind: 'hold'; claim: Claim; slot: number } | { kind: 'drop'; batchId: string } | { kind: 'stop' }
+export type ToRenewal =
+  | { kind: 'hold'; claim: Claim; slot: number }
+  | { kind: 'drop'; batchId: string }
+  | { kind: 'stop' }
 export type FromRenewal =
   | { kind: 'lost'; batchId: string }
   | { kind: 'failed'; error: { name: string; message: string }; attempt: number; waitMs: number }

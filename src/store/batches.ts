@@ -63,10 +63,7 @@ export const carve = statement<
 )
 
 /** Leases a batch that waits: given back, rescued, or due again after an error. */
-export const claim = statement<
-  { names: string[]; workerId: string; leaseMs: number },
-  ClaimedBatch
->(
+export const claim = statement<{ names: string[]; workerId: string; leaseMs: number }, ClaimedBatch>(
   'batch.claim',
   `with free as materialized (
      select b.id

@@ -1,4 +1,4 @@
-import { Pool, type PoolOptions, type Timeouts } from './pool.ts'
+import { Pool, type Timeouts } from './pool.ts'
 import { detectPooler } from './pooler.ts'
 import { isUnreachable, unreachable } from './sqlstate.ts'
 
@@ -30,9 +30,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const pooled = await detectPooler(options.url).catch((error: unknown) => {
     throw isUnreachable(error) ? unreachable(error) : error
   })
-  const pool = (purpose: string, size: number): Pool => new Pool({ ...options, purpose, size, pooled } satisfies PoolOptions)
-  const control = pool('control', controlSize)
-  const work = pool('work', options.workSize)
+  const control = new Pool({ ...options, purpose: 'control', size: controlSize, pooled, countsAsNumbers: true })
+  const work = new Pool({ ...options, purpose: 'work', size: options.workSize, pooled })
   const close = async (): Promise<void> => {
     await Promise.all([control.end(), work.end()])
   }

@@ -106,7 +106,10 @@ export async function checkSchema(connection: StoreConnection): Promise<void> {
 
 /** The script that {@link migrate} would run after version `from`, for teams with a migration tool of their own. */
 export async function printMigrations(schema: string, from = 0): Promise<string> {
-  return migrationScript((await readMigrations()).filter(({ version }) => version > from), schema)
+  return migrationScript(
+    (await readMigrations()).filter(({ version }) => version > from),
+    schema,
+  )
 }
 
 function ahead({ found, needed }: SchemaStatus): SluiceError {

@@ -38,7 +38,8 @@ export function parseMigration(file: string, sql: string): Migration {
 /** The migrations as one script for psql or another migration tool. */
 export function migrationScript(migrations: readonly Migration[], schema: string): string {
   const steps = migrations.map(
-    (m) => `-- ${String(m.version).padStart(4, '0')} ${m.name}\n\n${inSchema(m.sql, schema).trim()}\n\n${recordSql(m, schema)};\n`,
+    (m) =>
+      `-- ${String(m.version).padStart(4, '0')} ${m.name}\n\n${inSchema(m.sql, schema).trim()}\n\n${recordSql(m, schema)};\n`,
   )
   return `begin;\n\n${steps.join('\n')}\ncommit;\n`
 }

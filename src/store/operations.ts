@@ -74,8 +74,20 @@ export const start = statement<NewOperation, { id: string; created: boolean }>(
    select id, id = $1 from sluice.operation
    where fingerprint = $6 and not exists (select from inserted)`,
   (o) => [
-    ...[o.id, o.name, JSON.stringify(o.args), o.tenant, o.actor, o.fingerprint, o.table, o.cursorColumns],
-    ...[o.cursorTypes, o.carveEnd, o.lanes, o.batchSize, o.subBatchSize, o.rowsEstimate],
+    o.id,
+    o.name,
+    JSON.stringify(o.args),
+    o.tenant,
+    o.actor,
+    o.fingerprint,
+    o.table,
+    o.cursorColumns,
+    o.cursorTypes,
+    o.carveEnd,
+    o.lanes,
+    o.batchSize,
+    o.subBatchSize,
+    o.rowsEstimate,
   ],
 )
 
@@ -161,10 +173,7 @@ export const hold = statement<{ batchId: string; nonce: string; reason: string; 
 )
 
 /** Stops an operation for a while that could not be carved; nothing happens when somebody else could carve it. */
-export const holdUncarved = statement<
-  { operation: OperationRow; reason: string; waitMs: number },
-  { until: Date }
->(
+export const holdUncarved = statement<{ operation: OperationRow; reason: string; waitMs: number }, { until: Date }>(
   'operation.holdUncarved',
   `update sluice.operation
    set status = 'held', hold_reason = $3, hold_until = clock_timestamp() + $4 * interval '1 millisecond'

@@ -20,11 +20,16 @@ export interface PoolOptions {
   timeouts: Timeouts
   /** A transaction pooler is in between: limits then go into each transaction, because sessions are shared. */
   pooled: boolean
+  /** Read bigint as a number. For our own counters; users' rows keep what their application made of `pg`'s types. */
+  countsAsNumbers?: boolean
 }
 
 /** How much longer than the server the client waits before it gives the connection up for dead. */
 const answerMarginMs = 5_000
 const connectTimeoutMs = 10_000
+
+/** The pool waits for the promise; its published types do not know that. */
+type Awaiting = Omit<pg.PoolConfig, 'onConnect'> & { onConnect(client: pg.ClientBase): Promise<void> }
 
 /** A transaction in progress: run statements in it, all of them on one connection. */
 export interface Transaction extends StoreConnection {
@@ -48,7 +53,7 @@ export class Pool implements StoreConnection {
       max: options.size,
       idleTimeoutMillis: 30_000,
       onConnect: (client) => this.#prepare(client),
-    })
+    } satisfies Awaiting)
     // Idle clients report a lost server here; the next checkout connects anew.
     this.#pool.on('error', () => undefined)
   }
@@ -101,25 +106,24 @@ export class Pool implements StoreConnection {
 }
 
 /** Settings of a single connection, shared by pools and by the thread that renews leases. */
-export function clientOptions({ url, purpose }: Pick<PoolOptions, 'url' | 'purpose'>): pg.ClientConfig {
+export function clientOptions({
+  url,
+  purpose,
+  countsAsNumbers = false,
+}: Pick<PoolOptions, 'url' | 'purpose' | 'countsAsNumbers'>): pg.ClientConfig {
   return {
     ...(url === undefined ? {} : { connectionString: url }),
     application_name: `sluice ${purpose}`,
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
-    types: { getTypeParser: parserFor as typeof pg.types.getTypeParser },
+    ...(countsAsNumbers ? { types: { getTypeParser: parserOf } } : {}),
   }
 }
 
-/** Counters are bigint in the database and stay far below 2^53; users' own statements see numbers, too. */
-function parserFor(oid: number, format?: 'text' | 'binary'): unknown {
-  return oid === pg.types.builtins.INT8 && format !== 'binary' ? parseInt8 : pg.types.getTypeParser(oid, format as 'text')
-}
-
-function parseInt8(text: string): number | string {
-  const value = Number(text)
-  return Number.isSafeInteger(value) ? value : text
-}
+const parserOf: typeof pg.types.getTypeParser = (
+  type: Parameters<typeof pg.types.getTypeParser>[0],
+  format?: 'text' | 'binary',
+) => (type === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(type, format))
 
 /** The statement that sets the server-side limits, for the transaction only or for the whole session. */
 export function limitStatement(timeouts: Timeouts, local: boolean): [text: string, values: unknown[]] {

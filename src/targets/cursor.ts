@@ -47,7 +47,8 @@ function checkKeys(table: TableShape, names: readonly string[]): void {
   const cursor = names.join(', ')
   const details = { table: table.qualifiedName, cursor: names }
   if (!table.uniqueKeys.some((key) => key.every((name) => names.includes(name)))) {
-    const fix = table.primaryKey.length > 0 ? `Append the primary key (${table.primaryKey.join(', ')})` : 'Append a unique key'
+    const fix =
+      table.primaryKey.length > 0 ? `Append the primary key (${table.primaryKey.join(', ')})` : 'Append a unique key'
     throw new SluiceError('CURSOR_NOT_UNIQUE', {
       message: `The cursor (${cursor}) of ${table.qualifiedName} is not unique, so rows with equal keys could be skipped. ${fix}.`,
       details,

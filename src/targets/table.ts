@@ -127,7 +127,8 @@ async function notFound(connection: Connection, table: string): Promise<SluiceEr
   const { rows } = await connection.query(namesSql, [])
   const names = (rows as { name: string }[]).map(({ name }) => name)
   const cased = names.find((name) => name !== table && name.toLowerCase() === table.toLowerCase())
-  const hint = cased === undefined ? didYouMean(table, names) : ` Names with capitals are quoted as in SQL: '"${cased}"'.`
+  const hint =
+    cased === undefined ? didYouMean(table, names) : ` Names with capitals are quoted as in SQL: '"${cased}"'.`
   return new SluiceError('TABLE_NOT_FOUND', {
     message: `There is no table "${table}" in this database.${hint}`,
     details: { table },

@@ -1,5 +1,6 @@
 import { pino, type Logger } from 'pino'
 import { printable } from '../std/printable.ts'
+import type { EventName } from './events.ts'
 import { describeEvent } from './sentence.ts'
 import type { AnyEvent, Telemetry } from './telemetry.ts'
 
@@ -17,31 +18,25 @@ export function logEvents(telemetry: Telemetry, options: LogOptions): () => void
   const format = options.format ?? (options.stream.isTTY === true ? 'text' : 'json')
   const write = format === 'json' ? jsonWriter(options) : textWriter(options.stream)
   return telemetry.onAny((event) => {
-    const level = levelOf(event)
+    const level = levels[event.event] ?? 'info'
     if (level !== 'debug' || options.verbose === true) write(event, level)
   })
 }
 
 type Level = 'debug' | 'info' | 'warn' | 'error'
 
-function levelOf({ event }: AnyEvent): Level {
-  switch (event) {
-    case 'sub-batch.committed':
-      return 'debug'
-    case 'operation.failed':
-      return 'error'
-    case 'worker.untrusted':
-    case 'operation.held':
-    case 'batch.retried':
-    case 'batch.lost':
-    case 'batch.rescued':
-    case 'sub-batch.doubted':
-    case 'connection.lost':
-    case 'warning':
-      return 'warn'
-    default:
-      return 'info'
-  }
+/** Events are worth a line (`info`) unless they are told here. */
+const levels: Partial<Record<EventName, Level>> = {
+  'sub-batch.committed': 'debug',
+  'worker.untrusted': 'warn',
+  'operation.held': 'warn',
+  'operation.failed': 'error',
+  'batch.retried': 'warn',
+  'batch.lost': 'warn',
+  'batch.rescued': 'warn',
+  'sub-batch.doubted': 'warn',
+  'connection.lost': 'warn',
+  warning: 'warn',
 }
 
 function jsonWriter(options: LogOptions): (event: AnyEvent, level: Level) => void {

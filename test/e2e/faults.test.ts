@@ -35,7 +35,7 @@ test('a server killed with kill -9 and started again is worked on by itself', li
   const cluster = await startCluster(folder, { settings: { max_connections: '200' } })
   const server = restarting(cluster, folder)
   try {
-    const outcome = await restartServer({ clusterUrl: cluster.url, rows, faults: 1 }, server.restart)
+    const outcome = await restartServer({ clusterUrl: cluster.url, rows, faults: 1 }, (nth) => server.restart(nth))
     expect(outcome).toMatchObject({ ...exact, faults: 1 })
   } finally {
     await server.stop()

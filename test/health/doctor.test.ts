@@ -1,6 +1,13 @@
 import { describe, expect, inject, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import { durabilityFindings, poolerFinding, primaryFinding, runtimeFinding, serverFinding, skewFinding } from '../../src/health/doctor.ts'
+import {
+  durabilityFindings,
+  poolerFinding,
+  primaryFinding,
+  runtimeFinding,
+  serverFinding,
+  skewFinding,
+} from '../../src/health/doctor.ts'
 import { run, withDatabase } from '../support/cluster.ts'
 import { testDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'

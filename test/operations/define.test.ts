@@ -38,10 +38,13 @@ describe('a wrong definition is refused where it is written', () => {
     expect(error.message).toContain(said)
   })
 
-  test.each(['90', '90days', 'ninety days', '-1 days', '1 day; drop table x', '1 fortnight'])('the age "%s"', (olderThan) => {
-    const spec = { name: 'old', table: 'events', by: 'created_at', olderThan }
-    expect(refusal(() => expire(spec as never)).code).toBe('DEFINITION_INVALID')
-  })
+  test.each(['90', '90days', 'ninety days', '-1 days', '1 day; drop table x', '1 fortnight'])(
+    'the age "%s"',
+    (olderThan) => {
+      const spec = { name: 'old', table: 'events', by: 'created_at', olderThan }
+      expect(refusal(() => expire(spec as never)).code).toBe('DEFINITION_INVALID')
+    },
+  )
 })
 
 test('two definitions with one name are refused', () => {

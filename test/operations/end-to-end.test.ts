@@ -6,7 +6,9 @@ import { testProfile } from '../support/worker.ts'
 
 test('an expiry deletes exactly the aged rows and ends in history', async () => {
   await using db = await testDatabase()
-  await db.query(`create table events (id bigint generated always as identity primary key, created_at timestamptz not null)`)
+  await db.query(
+    `create table events (id bigint generated always as identity primary key, created_at timestamptz not null)`,
+  )
   await db.query(`insert into events (created_at)
     select now() - make_interval(days => 80 + n % 20) from generate_series(1, 10000) n`)
   await db.query('analyze events')

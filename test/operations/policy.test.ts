@@ -34,8 +34,14 @@ describe('what limits an operation is said in words', () => {
   test.each([
     [view, '1 of 1 lane at work'],
     [{ ...view, lanes: 4 }, '1 of 4 lanes at work'],
-    [{ ...view, running: [{ ...view.running[0], batch: 3, state: 'running', worker: 'w', leaseMs: -5 }] }, 'batch 3 waits to be taken over: its worker is gone'],
-    [{ ...view, running: [{ batch: 3, state: 'ready', worker: null, leaseMs: null }] }, 'a batch waits for a free worker'],
+    [
+      { ...view, running: [{ ...view.running[0], batch: 3, state: 'running', worker: 'w', leaseMs: -5 }] },
+      'batch 3 waits to be taken over: its worker is gone',
+    ],
+    [
+      { ...view, running: [{ batch: 3, state: 'ready', worker: null, leaseMs: null }] },
+      'a batch waits for a free worker',
+    ],
     [{ ...view, running: [] }, 'waits for a worker that knows it'],
     [{ ...view, status: 'held', hold_reason: 'disk full', hold_until: new Date(20_000) }, 'held for 20 s: disk full'],
     [{ ...view, status: 'finished' }, 'nothing, it is over'],

@@ -6,14 +6,17 @@ import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { run } from '../support/cluster.ts'
 
 const perform = async (): Promise<void> => undefined
-const plain = (spec: object): OperationDefinition<undefined> => defineOperation({ name: 'x', perform, ...spec } as never)
+const plain = (spec: object): OperationDefinition<undefined> =>
+  defineOperation({ name: 'x', perform, ...spec } as never)
 
 let db: TestDatabase
 let sluice: Sluice
 
 beforeAll(async () => {
   db = await testDatabase()
-  await db.query(`create table events (id bigint primary key, kind text, at timestamptz not null default now(), pair int not null)`)
+  await db.query(
+    `create table events (id bigint primary key, kind text, at timestamptz not null default now(), pair int not null)`,
+  )
   await db.query(`create unique index on events (pair, id)`)
   await db.query(`create unique index partial on events (pair) where kind = 'x'`)
   await db.query(`create table "Odd Names" ("the key" text primary key, "a""b" int)`)
@@ -45,14 +48,39 @@ describe('a mistake is told before anything is written', () => {
     ['a table without a key', { table: 'keyless' }, 'CURSOR_INVALID', 'no primary key'],
     ['an unknown cursor column', { table: 'events', cursor: ['idd'] }, 'CURSOR_INVALID', 'Did you mean "id"?'],
     ['a nullable cursor', { table: 'events', cursor: ['kind', 'id'] }, 'CURSOR_NULLABLE', 'NOT NULL'],
-    ['a cursor that is not unique', { table: 'events', cursor: ['at'] }, 'CURSOR_NOT_UNIQUE', 'Append the primary key (id)'],
+    [
+      'a cursor that is not unique',
+      { table: 'events', cursor: ['at'] },
+      'CURSOR_NOT_UNIQUE',
+      'Append the primary key (id)',
+    ],
     ['a cursor that is unique in part', { table: 'events', cursor: ['pair'] }, 'CURSOR_NOT_UNIQUE', 'Append'],
-    ['a cursor without an index', { table: 'events', cursor: ['at', 'id'] }, 'CURSOR_NOT_INDEXED', 'create index concurrently'],
+    [
+      'a cursor without an index',
+      { table: 'events', cursor: ['at', 'id'] },
+      'CURSOR_NOT_INDEXED',
+      'create index concurrently',
+    ],
     ['a table that may not be read', { table: 'hidden' }, 'PERMISSION_DENIED', 'grant select'],
-    ['a scope with a syntax error', { table: 'events', scope: () => sql`kind = = 'x'` }, 'SCOPE_INVALID', 'syntax error'],
-    ['a scope that comments the rest out', { table: 'events', scope: () => sql`kind = 'x' -- ` }, 'SCOPE_INVALID', 'syntax error'],
+    [
+      'a scope with a syntax error',
+      { table: 'events', scope: () => sql`kind = = 'x'` },
+      'SCOPE_INVALID',
+      'syntax error',
+    ],
+    [
+      'a scope that comments the rest out',
+      { table: 'events', scope: () => sql`kind = 'x' -- ` },
+      'SCOPE_INVALID',
+      'syntax error',
+    ],
     ['a scope with an unknown column', { table: 'events', scope: () => sql`color = 'x'` }, 'SCOPE_INVALID', 'color'],
-    ['a scope with a wrong type', { table: 'events', scope: () => sql`id = ${'abc'}::bigint` }, 'SCOPE_INVALID', 'bigint'],
+    [
+      'a scope with a wrong type',
+      { table: 'events', scope: () => sql`id = ${'abc'}::bigint` },
+      'SCOPE_INVALID',
+      'bigint',
+    ],
   ])('%s', async (_, spec, code, said) => {
     await expect(sluice.operations.start(plain(spec))).rejects.toMatchObject({
       code,
@@ -84,7 +112,9 @@ describe('a mistake is told before anything is written', () => {
   })
 
   test('args where none are taken', async () => {
-    await expect(sluice.operations.start(plain({ table: 'events' }), 5 as never)).rejects.toMatchObject({ code: 'ARGS_INVALID' })
+    await expect(sluice.operations.start(plain({ table: 'events' }), 5 as never)).rejects.toMatchObject({
+      code: 'ARGS_INVALID',
+    })
   })
 
   test('a database that is down', async () => {
@@ -103,12 +133,18 @@ describe('a mistake is told before anything is written', () => {
 
   test('a database without our schema', async () => {
     await using bare = new Sluice({ database: db.url, schema: 'elsewhere' })
-    await expect(bare.start()).rejects.toMatchObject({ code: 'SCHEMA_MISSING', message: expect.stringContaining('sluice migrate') })
+    await expect(bare.start()).rejects.toMatchObject({
+      code: 'SCHEMA_MISSING',
+      message: expect.stringContaining('sluice migrate'),
+    })
     await expect(bare.operations.start(plain({ table: 'events' }))).rejects.toMatchObject({ code: 'SCHEMA_MISSING' })
   })
 
   test('a role without rights on our tables', async () => {
-    await run(db.url, `do $$ begin create role test_stranger login password 'x'; exception when duplicate_object then null; end $$; grant select on events to test_stranger`)
+    await run(
+      db.url,
+      `do $$ begin create role test_stranger login password 'x'; exception when duplicate_object then null; end $$; grant select on events to test_stranger`,
+    )
     const url = new URL(db.url)
     url.username = 'test_stranger'
     url.password = 'x'
@@ -121,7 +157,9 @@ describe('a mistake is told before anything is written', () => {
 
   test('an unknown operation id', async () => {
     await expect(sluice.operations.get(`'; drop table x`)).rejects.toMatchObject({ code: 'OPERATION_NOT_FOUND' })
-    await expect(sluice.operations.get('00000000-0000-7000-8000-000000000000')).rejects.toMatchObject({ code: 'OPERATION_NOT_FOUND' })
+    await expect(sluice.operations.get('00000000-0000-7000-8000-000000000000')).rejects.toMatchObject({
+      code: 'OPERATION_NOT_FOUND',
+    })
   })
 })
 
@@ -129,15 +167,27 @@ describe('starting', () => {
   test('walks by the primary key unless told otherwise, whatever the names', async () => {
     const odd = plain({ name: 'odd', table: '"Odd Names"', scope: () => sql`"a""b" > 1` })
     const { id } = await sluice.operations.start(odd)
-    expect(await db.query('select table_name, cursor_columns, cursor_types, fully_carved from sluice.operation where id = $1', [id])).toEqual([
+    expect(
+      await db.query(
+        'select table_name, cursor_columns, cursor_types, fully_carved from sluice.operation where id = $1',
+        [id],
+      ),
+    ).toEqual([
       { table_name: 'public."Odd Names"', cursor_columns: ['the key'], cursor_types: ['text'], fully_carved: true },
     ])
   })
 
   test('twice with equal args gives one operation, also when both start at once', async () => {
-    const twice = defineOperation({ name: 'twice', table: 'events', args: z.object({ a: z.number(), b: z.number() }), perform })
+    const twice = defineOperation({
+      name: 'twice',
+      table: 'events',
+      args: z.object({ a: z.number(), b: z.number() }),
+      perform,
+    })
     const starts = await Promise.all(
-      Array.from({ length: 8 }, (_, i) => sluice.operations.start(twice, i % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 })),
+      Array.from({ length: 8 }, (_, i) =>
+        sluice.operations.start(twice, i % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 }),
+      ),
     )
     expect(new Set(starts.map(({ id }) => id)).size).toBe(1)
     expect(starts.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
@@ -155,7 +205,9 @@ describe('starting', () => {
     await expect(sluice.operations.get(first.id)).rejects.toMatchObject({ code: 'OPERATION_NOT_FOUND' })
     await client.query('begin')
     const second = await sluice.operations.start(joined, undefined, { tx: client })
-    await expect(sluice.operations.start(plain({ table: 'nope' }), undefined, { tx: client })).rejects.toMatchObject({ code: 'TABLE_NOT_FOUND' })
+    await expect(sluice.operations.start(plain({ table: 'nope' }), undefined, { tx: client })).rejects.toMatchObject({
+      code: 'TABLE_NOT_FOUND',
+    })
     await client.query('commit')
     await client.end()
     expect(await sluice.operations.get(second.id)).toMatchObject({ name: 'joined', state: 'queued' })

@@ -13,7 +13,11 @@ async function counters(rows: number): Promise<TestDatabase> {
   return db
 }
 
-function working(db: TestDatabase, operations: OperationDefinition[], config: SluiceConfig = {}): { sluice: Sluice; events: EventLog } {
+function working(
+  db: TestDatabase,
+  operations: OperationDefinition[],
+  config: SluiceConfig = {},
+): { sluice: Sluice; events: EventLog } {
   const sluice = new Sluice({ ...testProfile, database: db.workerUrl, operations, ...config })
   const events = new EventLog()
   sluice.onAny((event) => events.push(event))
@@ -32,12 +36,14 @@ test('a batch offers delete, update, rows, query, its window and a signal, all i
     ...increment,
     scope: () => sql`id % 2 = 0`,
     async perform({ batch }) {
-      const rows = await batch.rows<{ id: number }>(sql`id <= 500`)
-      seen.push(...rows.map(({ id }) => id))
+      const rows = await batch.rows<{ id: string }>(sql`id <= 500`)
+      seen.push(...rows.map(({ id }) => Number(id)))
       await batch.query(sql`insert into archive select id from counters where ${batch.window} and id > 900`)
       await batch.update(sql`n = ${7}`, sql`id > 500 and id <= 900`)
       expect(batch.signal.aborted).toBe(false)
-      const [at] = await batch.query<{ same: boolean }>(sql`select pg_current_xact_id_if_assigned() is not null as same`)
+      const [at] = await batch.query<{ same: boolean }>(
+        sql`select pg_current_xact_id_if_assigned() is not null as same`,
+      )
       expect(at?.same).toBe(true)
       await batch.delete(sql`id > 900`)
     },
@@ -47,7 +53,7 @@ test('a batch offers delete, update, rows, query, its window and a signal, all i
   await sluice.start()
   await sluice.operations.start(archive)
   expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 1_000, rowsChanged: 200 + 50 })
-  expect(seen).toEqual(Array.from({ length: 250 }, (_, i) => 2 * (i + 1)))
+  expect(seen).toEqual(Array.from({ length: 250 }, (_row, i) => 2 * (i + 1)))
   expect(await db.value('select count(*)::int from archive')).toBe(50)
   expect(await db.value('select count(*)::int from counters where n = 7')).toBe(200)
   expect(await db.value('select count(*)::int from counters where id > 900')).toBe(50)
@@ -65,14 +71,15 @@ test('an operation on an empty table finishes', async () => {
 test('several lanes in several processes share an operation without sharing a row', async () => {
   await using db = await counters(20_000)
   const wide = defineOperation({ ...increment, lanes: 4, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
-  const fleet = [1, 2].map(() => working(db, [wide], { worker: { ...testProfile.worker, concurrency: 2 } }))
-  await Promise.all(fleet.map(({ sluice }) => sluice.start()))
-  const { id } = await fleet[0]!.sluice.operations.start(wide)
-  await fleet[0]!.sluice.operations.wait(id, { everyMs: 50 })
+  const wideProfile = { worker: { ...testProfile.worker, concurrency: 2 } }
+  const [first, second] = [working(db, [wide], wideProfile), working(db, [wide], wideProfile)]
+  await Promise.all([first.sluice.start(), second.sluice.start()])
+  const { id } = await first.sluice.operations.start(wide)
+  await first.sluice.operations.wait(id, { everyMs: 50 })
   expect(await wrong(db)).toBe(0)
   expect(await db.value('select count(distinct worker_id)::int from sluice.batch_history')).toBe(2)
   expect(await db.value('select rows_changed::int from sluice.operation_history')).toBe(20_000)
-  await Promise.all(fleet.map(({ sluice }) => sluice.stop()))
+  await Promise.all([first.sluice.stop(), second.sluice.stop()])
 })
 
 test('a stop lets the sub-batch end, gives the batch back, and another worker goes on at its checkpoint', async () => {
@@ -90,7 +97,9 @@ test('a stop lets the sub-batch end, gives the batch back, and another worker go
   await first.events.event('sub-batch.committed', { nth: 3 })
   await first.sluice.stop()
   expect(first.events.count('batch.released')).toBe(1)
-  expect(await db.query('select state, crashes, errors from sluice.batch')).toEqual([{ state: 'ready', crashes: 0, errors: 0 }])
+  expect(await db.query('select state, crashes, errors from sluice.batch')).toEqual([
+    { state: 'ready', crashes: 0, errors: 0 },
+  ])
   expect(await db.value('select count(*)::int from sluice.worker')).toBe(0)
 
   const second = working(db, [slow])
@@ -103,7 +112,11 @@ test('a stop lets the sub-batch end, gives the batch back, and another worker go
 
 test('an operation that no running worker knows waits and harms nobody', async () => {
   await using db = await counters(100)
-  const stranger = defineOperation({ ...increment, name: 'stranger', perform: ({ batch }) => batch.update(sql`n = 99`) })
+  const stranger = defineOperation({
+    ...increment,
+    name: 'stranger',
+    perform: ({ batch }) => batch.update(sql`n = 99`),
+  })
   const { sluice, events } = working(db, [addOne])
   await using _ = sluice
   await sluice.start()
@@ -111,7 +124,10 @@ test('an operation that no running worker knows waits and harms nobody', async (
   await sluice.operations.start(addOne)
   await events.event('operation.finished')
   expect(await wrong(db)).toBe(0)
-  expect(await sluice.operations.get(id)).toMatchObject({ state: 'queued', limitedBy: 'waits for a worker that knows it' })
+  expect(await sluice.operations.get(id)).toMatchObject({
+    state: 'queued',
+    limitedBy: 'waits for a worker that knows it',
+  })
 })
 
 describe('errors', () => {
@@ -121,7 +137,7 @@ describe('errors', () => {
       ...increment,
       async perform({ batch }) {
         const changed = await batch.update(sql`n = n + 1`)
-        const [first] = await batch.rows<{ id: number }>(sql`id > 250`)
+        const [first] = await batch.rows<{ id: string }>(sql`id > 250`)
         if (first !== undefined) throw new RangeError(`cannot take row ${first.id}`)
         return changed
       },
@@ -139,7 +155,9 @@ describe('errors', () => {
     // What was committed before stays, nothing of the failing sub-batch does.
     expect(await db.value('select count(*)::int from counters where n = 1')).toBe(200)
     expect(events.count('batch.retried')).toBe(2)
-    expect(await db.query('select outcome, errors from sluice.batch_history')).toEqual([{ outcome: 'failed', errors: 2 }])
+    expect(await db.query('select outcome, errors from sluice.batch_history')).toEqual([
+      { outcome: 'failed', errors: 2 },
+    ])
     expect((await sluice.operations.start(broken)).duplicate).toBe(false)
   })
 
@@ -268,7 +286,10 @@ test('a handler that hangs loses its lease, its signal aborts, and nothing of it
       return batch.update(sql`n = n + 100`)
     },
   })
-  const first = working(db, [hanging], { worker: { ...testProfile.worker, noProgress: '1s' }, timeouts: { ...testProfile.timeouts, idleInTransaction: '1s' } })
+  const first = working(db, [hanging], {
+    worker: { ...testProfile.worker, noProgress: '1s' },
+    timeouts: { ...testProfile.timeouts, idleInTransaction: '1s' },
+  })
   const second = working(db, [hanging])
   await first.sluice.start()
   await first.sluice.operations.start(hanging)

@@ -20,13 +20,33 @@ const refused: [string, unknown, string][] = [
   ['a symbol', { s: Symbol('x') }, 'args.s'],
   ['a Map', new Map(), 'args'],
   ['a Set', { s: new Set() }, 'args.s'],
-  ['an instance', new (class Point {})(), 'args'],
+  ['an instance', new URL('http://localhost'), 'args'],
   ['an invalid Date', { d: new Date(Number.NaN) }, 'args.d'],
   ['a cycle', circular, 'args.self'],
   ['endless depth', deep, 'args'],
   ['__proto__', JSON.parse('{"__proto__": {"admin": true}}'), 'args'],
-  ['a getter that throws', Object.defineProperty({}, 'x', { enumerable: true, get: () => { throw new Error('no') } }), 'args'],
-  ['a proxy that throws', new Proxy({}, { ownKeys: () => { throw new Error('no') } }), 'args'],
+  [
+    'a getter that throws',
+    Object.defineProperty({}, 'x', {
+      enumerable: true,
+      get: () => {
+        throw new Error('no')
+      },
+    }),
+    'args',
+  ],
+  [
+    'a proxy that throws',
+    new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error('no')
+        },
+      },
+    ),
+    'args',
+  ],
 ]
 
 describe('what JSON cannot hold is refused with its place', () => {

@@ -75,7 +75,14 @@ describe('error records', () => {
   test.each([
     ['text', 'text'],
     [undefined, 'undefined'],
-    [{ toString: () => { throw new Error('no') } }, 'object'],
+    [
+      {
+        toString: () => {
+          throw new Error('no')
+        },
+      },
+      'object',
+    ],
     [Symbol('s'), 'Symbol(s)'],
   ])('take any thrown value: %#', (thrown, message) => {
     expect(errorRecord(thrown)).toEqual({ name: 'NotAnError', message })

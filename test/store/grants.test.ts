@@ -35,7 +35,10 @@ describe('the narrow roles', () => {
     ['sluice_enqueue', 'insert into sluice.batch_history select * from sluice.batch_history'],
     ['sluice_enqueue', 'select sluice.create_history_partitions(4)'],
     ['sluice_dashboard', 'delete from sluice.operation'],
-    ['sluice_dashboard', `insert into sluice.worker (id, host, pid, version, operations) values (gen_random_uuid(), '', 0, '', '{}')`],
+    [
+      'sluice_dashboard',
+      `insert into sluice.worker (id, host, pid, version, operations) values (gen_random_uuid(), '', 0, '', '{}')`,
+    ],
   ])('%s may not: %s', async (role, statement) => {
     await expect(as(url, role, (client) => client.query(statement))).rejects.toMatchObject({ code: '42501' })
   })
@@ -55,7 +58,10 @@ test('the script can be run before the first migration and again at any time, an
   await run(inject('clusterUrl'), 'create database granted')
   const url = withDatabase(inject('clusterUrl'), 'granted')
   await run(url, grantsScript('sluice'))
-  await run(url, `do $$ begin create role test_migrator login password 'm'; exception when duplicate_object then null; end $$; grant sluice_migrator to test_migrator`)
+  await run(
+    url,
+    `do $$ begin create role test_migrator login password 'm'; exception when duplicate_object then null; end $$; grant sluice_migrator to test_migrator`,
+  )
   const asMigrator = new URL(url)
   asMigrator.username = 'test_migrator'
   asMigrator.password = 'm'

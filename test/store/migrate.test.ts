@@ -76,17 +76,27 @@ test('a worker refuses a schema that it does not know, older or newer', async ()
     await sluice.start()
   }
   await db.query(`insert into sluice.migration (version, name, compatible) values (99, 'from_the_future', false)`)
-  await expect(start()).rejects.toMatchObject({ code: 'SCHEMA_AHEAD', message: expect.stringContaining('newer release') })
+  await expect(start()).rejects.toMatchObject({
+    code: 'SCHEMA_AHEAD',
+    message: expect.stringContaining('newer release'),
+  })
   await using sluice = new Sluice({ database: db.url })
   await expect(sluice.migrate()).rejects.toMatchObject({ code: 'SCHEMA_AHEAD' })
   await db.query('update sluice.migration set compatible = true where version = 99')
   await expect(start()).resolves.toBeUndefined()
   await db.query('delete from sluice.migration where version in (99, 3)')
-  await expect(start()).rejects.toMatchObject({ code: 'SCHEMA_BEHIND', message: expect.stringContaining('sluice migrate') })
+  await expect(start()).rejects.toMatchObject({
+    code: 'SCHEMA_BEHIND',
+    message: expect.stringContaining('sluice migrate'),
+  })
 })
 
 test('a migration file says by its name and head what it is', () => {
-  expect(parseMigration('0007_add_x.sql', '-- Why.\n-- sluice: compatible\n\nselect 1;')).toMatchObject({ version: 7, name: 'add_x', compatible: true })
+  expect(parseMigration('0007_add_x.sql', '-- Why.\n-- sluice: compatible\n\nselect 1;')).toMatchObject({
+    version: 7,
+    name: 'add_x',
+    compatible: true,
+  })
   expect(parseMigration('0007_add_x.sql', '-- Why.\nselect 1; -- sluice: compatible').compatible).toBe(false)
   expect(() => parseMigration('0007_add_x.sql', '-- sluice: compatable\n')).toThrow('unknown directive')
   expect(() => parseMigration('7.sql', '')).toThrow('file name')
@@ -94,10 +104,16 @@ test('a migration file says by its name and head what it is', () => {
 
 test('the history partitions of the coming weeks are there, and making them again changes nothing', async () => {
   await using db = await testDatabase()
-  const partitions = (): Promise<number> => db.value(`select count(*)::int from pg_inherits where inhparent = 'sluice.batch_history'::regclass`)
+  const partitions = (): Promise<number> =>
+    db.value(`select count(*)::int from pg_inherits where inhparent = 'sluice.batch_history'::regclass`)
   expect(await partitions()).toBe(5)
-  await db.query('drop table sluice.batch_history_' + new Date(Date.now() + 14 * 86_400_000 - ((new Date().getUTCDay() + 6) % 7) * 86_400_000).toISOString().slice(0, 10).replaceAll('-', ''))
+  await db.query(
+    'drop table sluice.batch_history_' +
+      new Date(Date.now() + 14 * 86_400_000 - ((new Date().getUTCDay() + 6) % 7) * 86_400_000)
+        .toISOString()
+        .slice(0, 10)
+        .replaceAll('-', ''),
+  )
   expect(await db.value('select sluice.create_history_partitions(4)')).toBe(1)
   expect(await partitions()).toBe(5)
 })
-

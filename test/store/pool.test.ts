@@ -53,17 +53,21 @@ test('a transaction commits whole or rolls back whole, and its connection is goo
   await pool.end()
 })
 
-test('an answer that never comes ends in an error, and the socket does not return to the pool', { timeout: 30_000 }, async () => {
-  const { proxy, url } = await proxied()
-  await using _ = proxy
-  const pool = poolOn(url, { size: 1 })
-  await pool.query('select 1', [])
-  proxy.blackhole('down')
-  await expect(pool.query('select 2', [])).rejects.toMatchObject({ code: 'DATABASE_TIMEOUT' })
-  proxy.heal()
-  expect((await pool.query('select 3 as n', [])).rows).toEqual([{ n: 3 }])
-  await pool.end()
-})
+test(
+  'an answer that never comes ends in an error, and the socket does not return to the pool',
+  { timeout: 30_000 },
+  async () => {
+    const { proxy, url } = await proxied()
+    await using _ = proxy
+    const pool = poolOn(url, { size: 1 })
+    await pool.query('select 1', [])
+    proxy.blackhole('down')
+    await expect(pool.query('select 2', [])).rejects.toMatchObject({ code: 'DATABASE_TIMEOUT' })
+    proxy.heal()
+    expect((await pool.query('select 3 as n', [])).rows).toEqual([{ n: 3 }])
+    await pool.end()
+  },
+)
 
 test('connections that the server ends, idle or busy, do not end the process', async () => {
   await using db = await testDatabase()
@@ -105,8 +109,8 @@ test('a database whose connections are all taken is said to be unreachable', asy
   const { proxy, url } = await proxied()
   await using _ = proxy
   proxy.answer('53300', { to: 'connect' })
-  await expect(
-    openDatabase({ url, schema: 'sluice', timeouts, workSize: 1 }),
-  ).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' })
+  await expect(openDatabase({ url, schema: 'sluice', timeouts, workSize: 1 })).rejects.toMatchObject({
+    code: 'DATABASE_UNREACHABLE',
+  })
   await until('the proxy has no links', () => proxy.links.length === 0)
 })

@@ -54,6 +54,9 @@ describe('an error asks for', () => {
 test('an unreachable database is told from an error of the statement', () => {
   expect([network('ENOTFOUND'), server('3D000'), server('28P01'), server('53300')].every(isUnreachable)).toBe(true)
   expect([server('42P01'), server('40001'), new Error('else')].some(isUnreachable)).toBe(false)
-  const several = new AggregateError([new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')])
+  const several = new AggregateError([
+    new Error('connect ECONNREFUSED ::1'),
+    new Error('connect ECONNREFUSED 127.0.0.1'),
+  ])
   expect(unreachable(several).message).toContain('ECONNREFUSED 127.0.0.1')
 })

@@ -54,10 +54,28 @@ test('what happens very often is said only when asked', () => {
 })
 
 test.each([
-  [{ event: 'operation.started', payload: { operationId: 'o', name: 'clean', table: 'public.t', tenant: null, duplicate: true } }, 'clean is already unfinished as o; nothing new was started'],
-  [{ event: 'operation.finished', payload: { operationId: 'o', name: 'clean', rowsSeen: 1234567, rowsChanged: 1000, batches: 3, elapsedMs: 65_000 } }, 'clean finished: 1,000 of 1,234,567 rows changed in 1 min 5 s'],
-  [{ event: 'batch.lost', payload: lost }, 'clean batch 3 belongs to another worker now; nothing of it was committed here (sub-batch)'],
-  [{ event: 'worker.started', payload: { workerId: 'w', pid: 7, operations: [] } }, 'worker w (pid 7) takes work for no operation'],
+  [
+    {
+      event: 'operation.started',
+      payload: { operationId: 'o', name: 'clean', table: 'public.t', tenant: null, duplicate: true },
+    },
+    'clean is already unfinished as o; nothing new was started',
+  ],
+  [
+    {
+      event: 'operation.finished',
+      payload: { operationId: 'o', name: 'clean', rowsSeen: 1234567, rowsChanged: 1000, batches: 3, elapsedMs: 65_000 },
+    },
+    'clean finished: 1,000 of 1,234,567 rows changed in 1 min 5 s',
+  ],
+  [
+    { event: 'batch.lost', payload: lost },
+    'clean batch 3 belongs to another worker now; nothing of it was committed here (sub-batch)',
+  ],
+  [
+    { event: 'worker.started', payload: { workerId: 'w', pid: 7, operations: [] } },
+    'worker w (pid 7) takes work for no operation',
+  ],
 ] as const)('%#: an event reads as a sentence', (event, sentence) => {
   expect(describeEvent(event as never)).toBe(sentence)
 })

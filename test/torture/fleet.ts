@@ -10,7 +10,13 @@ export const tortureProfile = {
 } as const
 
 const lanes = 3
-const shape = (subBatchSize: number) => ({ name: 'count-once', table: 'counters', batchSize: 5_000, subBatchSize, lanes })
+const shape = (subBatchSize: number) => ({
+  name: 'count-once',
+  table: 'counters',
+  batchSize: 5_000,
+  subBatchSize,
+  lanes,
+})
 
 /** Each row counts how often it was changed; the pause puts most faults into the middle of a transaction. */
 const operations = (subBatchSize: number): string => `

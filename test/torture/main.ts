@@ -42,7 +42,8 @@ async function operations(): Promise<boolean> {
     kills: async () => report('20 SIGKILLs', await killWorkers(plan(20)), { faults: 20 }),
     stops: async () => report('10 SIGSTOPs', await stopWorkers(plan(10)), { faults: 10, fenceRefusals: 5 }),
     commits: async () => report('10 lost COMMITs', await loseCommits(plan(10)), { faults: 10 }),
-    restarts: async () => report('3 restarts', await restartServer(plan(3), server.restart), { faults: 3 }),
+    restarts: async () =>
+      report('3 restarts', await restartServer(plan(3), (nth) => server.restart(nth)), { faults: 3 }),
   }
   try {
     let good = true
@@ -62,7 +63,9 @@ function mutantName(name: string): MutantName {
 }
 
 if (positionals[0] !== 'operations') {
-  process.stderr.write('usage: npm run torture -- operations [--rows n] [--only kills|stops|commits|restarts] [--mutant name]\n')
+  process.stderr.write(
+    'usage: npm run torture -- operations [--rows n] [--only kills|stops|commits|restarts] [--mutant name]\n',
+  )
   process.exit(2)
 }
 const good = await operations()

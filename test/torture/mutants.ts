@@ -45,7 +45,11 @@ export const mutants = {
     breaks: 'after a lost answer the claim row decides: the same rows are done again instead',
     edits: [
       { file: 'operations/run.js', from: 'progress.at = found.checkpoint;', to: '' },
-      { file: 'operations/sub-batch.js', from: /if \(!sameKey\(fenced\.checkpoint, next\.window\.lower\)\)/, to: 'if (false)' },
+      {
+        file: 'operations/sub-batch.js',
+        from: /if \(!sameKey\(fenced\.checkpoint, next\.window\.lower\)\)/,
+        to: 'if (false)',
+      },
     ],
   },
 } satisfies Record<string, Mutant>

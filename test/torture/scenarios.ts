@@ -59,7 +59,9 @@ export async function stopWorkers(plan: Plan & { shortOnly?: boolean }): Promise
     for (const [i, mark] of marks.entries()) {
       await fleet.reached(mark)
       const victim = await untilHolder(fleet, stopped)
-      await victim.events.event('sub-batch.committed', { nth: victim.events.count('sub-batch.committed') + 1 }).catch(() => undefined)
+      await victim.events
+        .event('sub-batch.committed', { nth: victim.events.count('sub-batch.committed') + 1 })
+        .catch(() => undefined)
       await sleep(4)
       victim.kill('SIGSTOP')
       stopped.add(victim.pid)
@@ -82,16 +84,20 @@ export async function stopWorkers(plan: Plan & { shortOnly?: boolean }): Promise
 export async function loseCommits(plan: Plan): Promise<Outcome> {
   const upstream = new URL(plan.clusterUrl)
   await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
-  return await torture(plan, async ({ fleet, marks }) => {
-    let hits = 0
-    for (const mark of marks) {
-      await fleet.reached(mark)
-      const rule = proxy.dropAnswerTo(/^commit/i, { times: 1, ending: 'rst' })
-      for (let waited = 0; rule.hits === 0 && waited < 5_000; waited += 10) await sleep(10)
-      hits += rule.hits
-    }
-    return hits
-  }, (url) => proxy.url(url))
+  return await torture(
+    plan,
+    async ({ fleet, marks }) => {
+      let hits = 0
+      for (const mark of marks) {
+        await fleet.reached(mark)
+        const rule = proxy.dropAnswerTo(/^commit/i, { times: 1, ending: 'rst' })
+        for (let waited = 0; rule.hits === 0 && waited < 5_000; waited += 10) await sleep(10)
+        hits += rule.hits
+      }
+      return hits
+    },
+    (url) => proxy.url(url),
+  )
 }
 
 /** Restarts the server under the workers: `restart` takes it down in one of several ways and brings it back. */
@@ -150,7 +156,10 @@ async function judge(db: TestDatabase, fleet: Fleet, rows: number): Promise<Omit
   }
 }
 
-async function untilHolder(fleet: Fleet, except: ReadonlySet<number>): Promise<NonNullable<Awaited<ReturnType<Fleet['holder']>>>> {
+async function untilHolder(
+  fleet: Fleet,
+  except: ReadonlySet<number>,
+): Promise<NonNullable<Awaited<ReturnType<Fleet['holder']>>>> {
   for (let i = 0; i < 500; i++) {
     const holder = await fleet.holder(except)
     if (holder !== undefined) return holder
