@@ -4,6 +4,7 @@ import type { WorkerOptions } from './operations/worker.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
 import { didYouMean } from './std/suggest.ts'
 import type { DatabaseOptions } from './store/database.ts'
+import { checkSchemaName } from './store/statement.ts'
 
 /** Everything that can be set. What is left out has a default; see {@link defaults}. */
 export interface SluiceConfig {
@@ -88,7 +89,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
   return {
     database: {
       url: databaseUrl(config.database ?? databaseFromEnvironment(env)),
-      schema: schemaName(config.schema ?? defaults.schema),
+      schema: checkSchemaName(config.schema ?? defaults.schema),
       workSize: concurrency + 1,
       timeouts: {
         statementMs: duration('timeouts.statement', timeouts.statement),
@@ -113,19 +114,9 @@ export function databaseFromEnvironment(env: NodeJS.ProcessEnv): string | undefi
   return env['SLUICE_DATABASE_URL'] || env['DATABASE_URL'] || undefined
 }
 
-/** A connection string without its password, for people to read. */
-export function redactUrl(url: string): string {
-  return url.replace(/(:\/\/[^:@/?#]*):[^@/?#]*@/, '$1:***@').replace(/([?&]password=)[^&]*/gi, '$1***')
-}
-
 function databaseUrl(url: string | undefined): string | undefined {
   if (url === undefined || /^postgres(ql)?:\/\//.test(url)) return url
   throw invalid('database', 'must be a connection string that starts with postgres:// (its value is not shown here)')
-}
-
-function schemaName(schema: string): string {
-  if (/^[a-z_][a-z0-9_]{0,40}$/.test(schema) && !schema.startsWith('pg_')) return schema
-  throw invalid('schema', `must be a plain lower-case name, not "${schema}"`)
 }
 
 function duration(option: string, value: unknown, leastMs = 1): number {

@@ -1,7 +1,7 @@
 // The front door. Everything that users, the command line and the web interface need is exported here, and only here.
 
 export { Sluice } from './sluice.ts'
-export { defineConfig, redactUrl, type SluiceConfig } from './config.ts'
+export { defineConfig, type SluiceConfig } from './config.ts'
 export { SluiceError, type SluiceErrorCode, type SluiceErrorParts } from './errors.ts'
 export { version } from './version.ts'
 
@@ -40,4 +40,5 @@ export { formatDuration, type Duration } from './std/duration.ts'
 export type { ErrorRecord } from './std/error-record.ts'
 export type { Json } from './std/json.ts'
 export { printable } from './std/printable.ts'
+export { redact } from './std/redact.ts'
 export { didYouMean } from './std/suggest.ts'

@@ -42,7 +42,7 @@ export interface EmbeddedOptions {
  * ```
  */
 export interface EmbeddedPostgres {
-  /** `postgres://postgres:<password>@127.0.0.1:<port>/postgres`. It holds the password: do not log it. */
+  /** `postgres://postgres:<password>@127.0.0.1:<port>/postgres?sslmode=disable`. It holds the password: do not log it. */
   readonly url: string
   readonly port: number
   readonly pid: number
@@ -134,7 +134,8 @@ async function attached(folder: Folder, server: Postmaster, asked: number | unde
 type Running = Pick<EmbeddedPostgres, 'pid' | 'port' | 'started' | 'stop'>
 
 function handle(folder: Folder, password: string, { pid, port, started, stop }: Running): EmbeddedPostgres {
-  const url = `postgres://${user}:${password}@${host}:${port}/postgres`
+  // PGSSLMODE may be set for other servers; this one has no TLS.
+  const url = `postgres://${user}:${password}@${host}:${port}/postgres?sslmode=disable`
   return { url, port, pid, dataDir: folder.root, started, stop, [Symbol.asyncDispose]: () => stop() }
 }
 

@@ -66,7 +66,7 @@ export function progressOf({ status, rows_seen, rows_estimate }: Counts): number
   return rows_estimate <= 0 ? undefined : Math.min(0.99, rows_seen / rows_estimate)
 }
 
-type Limits = Pick<OperationView, 'status' | 'running' | 'lanes' | 'hold_reason' | 'hold_until' | 'as_of'>
+type Limits = Pick<OperationView, 'status' | 'running' | 'workers' | 'lanes' | 'hold_reason' | 'hold_until' | 'as_of'>
 
 /** The binding constraint, in words. */
 export function limiterOf(view: Limits): string {
@@ -79,5 +79,6 @@ export function limiterOf(view: Limits): string {
   const expired = running.find(({ leaseMs }) => (leaseMs ?? 0) < 0)
   if (expired !== undefined) return `batch ${expired.batch} waits to be taken over: its worker is gone`
   if (running.length > 0) return `${running.length} of ${view.lanes} ${view.lanes === 1 ? 'lane' : 'lanes'} at work`
-  return view.running.length > 0 ? 'a batch waits for a free worker' : 'waits for a worker that knows it'
+  if (view.running.length > 0) return 'a batch waits for a free worker'
+  return view.workers > 0 ? 'the next batch is about to be carved' : 'no running worker knows it'
 }

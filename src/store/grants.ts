@@ -1,4 +1,4 @@
-import { inSchema } from './statement.ts'
+import { checkSchemaName, inSchema } from './statement.ts'
 
 /** The roles that {@link grantsScript} makes, and what each is for. */
 export const roles = {
@@ -45,7 +45,7 @@ begin
   grant execute on function sluice.create_history_partitions(integer) to sluice_worker;
 
   grant select, insert on sluice.operation to sluice_enqueue;
-  grant select on sluice.batch, sluice.operation_history to sluice_enqueue;
+  grant select on sluice.batch, sluice.worker, sluice.operation_history to sluice_enqueue;
 
   grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history
     to sluice_dashboard;
@@ -58,5 +58,8 @@ $$;
 
 /** The SQL that makes the narrow roles and gives each what it needs, and no more. */
 export function grantsScript(schema: string): string {
-  return inSchema(script, schema).replaceAll(/\bsluice_(migrator|worker|enqueue|dashboard)\b/g, `${schema}_$1`)
+  return inSchema(script, checkSchemaName(schema)).replaceAll(
+    /\bsluice_(migrator|worker|enqueue|dashboard)\b/g,
+    `${schema}_$1`,
+  )
 }

@@ -2,8 +2,8 @@ import { SluiceError } from '../errors.ts'
 import type { StoreConnection } from './connection.ts'
 import { migrationScript, readMigrations, recordSql, type Migration } from './migrations.ts'
 import type { Pool, Transaction } from './pool.ts'
-import { sqlstate } from './sqlstate.ts'
-import { inSchema, statement } from './statement.ts'
+import { isUnreachable, sqlstate, unreachable } from './sqlstate.ts'
+import { checkSchemaName, inSchema, statement } from './statement.ts'
 
 /** What is in the database beside what this release brings. */
 export interface SchemaStatus {
@@ -66,6 +66,7 @@ export async function migrate(pool: Pool): Promise<MigrationResult> {
       return await applyPending(transaction)
     })
   } catch (error) {
+    if (isUnreachable(error)) throw unreachable(error)
     if (sqlstate(error) !== '55P03') throw error
     throw new SluiceError('MIGRATION_BUSY', {
       message:
@@ -106,10 +107,8 @@ export async function checkSchema(connection: StoreConnection): Promise<void> {
 
 /** The script that {@link migrate} would run after version `from`, for teams with a migration tool of their own. */
 export async function printMigrations(schema: string, from = 0): Promise<string> {
-  return migrationScript(
-    (await readMigrations()).filter(({ version }) => version > from),
-    schema,
-  )
+  const migrations = (await readMigrations()).filter(({ version }) => version > from)
+  return migrationScript(migrations, checkSchemaName(schema))
 }
 
 function ahead({ found, needed }: SchemaStatus): SluiceError {

@@ -99,6 +99,7 @@ export const find = statement<{ id: string }, OperationView>(
      o.rows_seen + coalesce(b.rows_seen, 0) as rows_seen,
      o.rows_changed + coalesce(b.rows_changed, 0) as rows_changed,
      o.batches_finished, coalesce(b.running, '[]') as running,
+     (select count(*) from sluice.worker w where o.name = any(w.operations))::int as workers,
      o.created_at, o.started_at, null::timestamptz as finished_at, clock_timestamp() as as_of
    from sluice.operation o
    left join lateral (
@@ -112,7 +113,7 @@ export const find = statement<{ id: string }, OperationView>(
    where o.id = $1
    union all
    select id, name, args, tenant, actor, status, null, null, error, table_name, 0, rows_estimate, rows_seen,
-     rows_changed, batches_finished, '[]', created_at, started_at, finished_at, clock_timestamp()
+     rows_changed, batches_finished, '[]', 0, created_at, started_at, finished_at, clock_timestamp()
    from sluice.operation_history
    where id = $1
    limit 1`,
@@ -140,6 +141,8 @@ export interface OperationView extends Pick<
 > {
   status: OperationRow['status'] | 'finished' | 'failed'
   error: ErrorRecord | null
+  /** Workers with a sign of life that know it. */
+  workers: number
   running: { batch: number; state: 'ready' | 'running'; worker: string | null; leaseMs: number | null }[]
   finished_at: Date | null
   as_of: Date

@@ -22,13 +22,23 @@ export function statement<P, R>(name: string, text: string, bind: (params: P) =>
 
 const rewritten = new Map<string, string>()
 
-/** The text with our default schema name replaced by the configured one. */
+/** The text with our default schema name replaced by the configured one, where it stands as the name of a schema. */
 export function inSchema(text: string, schema: string): string {
   if (schema === 'sluice') return text
   const key = `${schema}\n${text}`
-  const known = rewritten.get(key) ?? text.replace(/\bsluice\b(?=[."\s;'])/g, schema)
+  const known =
+    rewritten.get(key) ?? text.replace(/\bsluice(?=\.\w|\.%|\.')|(?<=schema )sluice\b|(?<=')sluice(?=')/g, schema)
   rewritten.set(key, known)
   return known
+}
+
+/** Only a plain name may become part of SQL text. */
+export function checkSchemaName(schema: string): string {
+  if (/^[a-z_][a-z0-9_]{0,40}$/.test(schema) && !schema.startsWith('pg_')) return schema
+  throw new SluiceError('CONFIG_INVALID', {
+    message: `The configuration is wrong: "schema" must be a plain lower-case name, not "${schema}".`,
+    details: { option: 'schema' },
+  })
 }
 
 function explain(error: unknown, name: string, schema: string): unknown {

@@ -47,7 +47,7 @@ const describeSql = `
     case when c.relkind = 'p'
       then (select coalesce(sum(greatest(l.reltuples, 0)), 0)
             from pg_partition_tree(c.oid) p join pg_class l on l.oid = p.relid where p.isleaf)
-      else greatest(c.reltuples, 0) end::bigint as rows_estimate,
+      else greatest(c.reltuples, 0) end::float8 as rows_estimate,
     has_table_privilege(c.oid, 'select') as readable,
     (select jsonb_agg(jsonb_build_object('name', a.attname, 'notNull', a.attnotnull, 'type',
         case when tn.nspname = 'pg_catalog' then format_type(a.atttypid, null)

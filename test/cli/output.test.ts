@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { hasColour } from '../../src/cli/colour.ts'
 import { Output, renderLine, type OutputOptions } from '../../src/cli/output.ts'
-import { redact } from '../../src/cli/redact.ts'
+import { redact } from '../../src/std/redact.ts'
 
 test.each([
   ['a terminal', { flag: true, env: {}, terminal: true }, true],

@@ -22,14 +22,16 @@ describe('after an error', () => {
 })
 
 describe('what limits an operation is said in words', () => {
-  const view: Pick<OperationView, 'status' | 'running' | 'lanes' | 'hold_reason' | 'hold_until' | 'as_of'> = {
-    status: 'active',
-    running: [{ batch: 3, state: 'running', worker: 'w', leaseMs: 900 }],
-    lanes: 1,
-    hold_reason: null,
-    hold_until: null,
-    as_of: new Date(0),
-  }
+  const view: Pick<OperationView, 'status' | 'running' | 'workers' | 'lanes' | 'hold_reason' | 'hold_until' | 'as_of'> =
+    {
+      status: 'active',
+      running: [{ batch: 3, state: 'running', worker: 'w', leaseMs: 900 }],
+      workers: 1,
+      lanes: 1,
+      hold_reason: null,
+      hold_until: null,
+      as_of: new Date(0),
+    }
 
   test.each([
     [view, '1 of 1 lane at work'],
@@ -42,7 +44,8 @@ describe('what limits an operation is said in words', () => {
       { ...view, running: [{ batch: 3, state: 'ready', worker: null, leaseMs: null }] },
       'a batch waits for a free worker',
     ],
-    [{ ...view, running: [] }, 'waits for a worker that knows it'],
+    [{ ...view, running: [] }, 'the next batch is about to be carved'],
+    [{ ...view, running: [], workers: 0 }, 'no running worker knows it'],
     [{ ...view, status: 'held', hold_reason: 'disk full', hold_until: new Date(20_000) }, 'held for 20 s: disk full'],
     [{ ...view, status: 'finished' }, 'nothing, it is over'],
   ] as const)('%#: %s', (given, words) => expect(limiterOf(given as typeof view)).toBe(words))

@@ -126,7 +126,7 @@ test('an operation that no running worker knows waits and harms nobody', async (
   expect(await wrong(db)).toBe(0)
   expect(await sluice.operations.get(id)).toMatchObject({
     state: 'queued',
-    limitedBy: 'waits for a worker that knows it',
+    limitedBy: 'no running worker knows it',
   })
 })
 

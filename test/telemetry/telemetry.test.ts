@@ -15,7 +15,7 @@ function logged(format: 'json' | 'text', verbose = false): { telemetry: Telemetr
   return { telemetry, text: () => chunks.join('') }
 }
 
-test('a subscriber that throws harms neither the emitter nor the others', () => {
+test('a subscriber that throws harms neither the emitter nor the others, and is warned of', async () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
   const telemetry = new Telemetry()
   const seen: string[] = []
@@ -28,6 +28,8 @@ test('a subscriber that throws harms neither the emitter nor the others', () => 
   stop()
   telemetry.emit('batch.lost', lost)
   expect(seen).toEqual(['clean'])
+  await Promise.resolve()
+  expect(warned).toHaveBeenCalledTimes(3)
   warned.mockRestore()
 })
 

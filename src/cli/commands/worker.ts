@@ -1,0 +1,56 @@
+import type { Command } from 'commander'
+import type { Output } from '../output.ts'
+import { withSluice, type Session } from '../session.ts'
+import type { CommandAdder, GlobalOptions, Shell } from '../shell.ts'
+import { wholeNumber } from '../whole-number.ts'
+
+interface WorkerOptions extends GlobalOptions {
+  concurrency?: number
+}
+
+export const addWorker: CommandAdder = (parent, shell) => {
+  parent
+    .command('worker')
+    .description('work on operations until SIGTERM or SIGINT; a second signal ends at once')
+    .option('--concurrency <n>', 'batches at once in this process', wholeNumber(1, 200))
+    .action((_: unknown, command: Command) => worker(shell, command.optsWithGlobals<WorkerOptions>()))
+}
+
+async function worker(shell: Shell, options: WorkerOptions): Promise<void> {
+  const { output, signal, env } = shell
+  if (logFormat(output) === 'json') output.writeNotesAsJson()
+  if (output.verbose && env['npm_lifecycle_event'] !== undefined) {
+    output.warn(
+      'npm started this worker and may keep SIGTERM to itself. In production run "node_modules/.bin/sluice worker".',
+    )
+  }
+  signal.addEventListener('abort', () =>
+    output.note('Stopping after the current sub-batches. Once more to end at once.'),
+  )
+  const { concurrency } = options
+  await withSluice(
+    shell,
+    {
+      options,
+      configFile: 'required',
+      adjust: (config) =>
+        concurrency === undefined ? config : { ...config, worker: { ...config.worker, concurrency } },
+    },
+    ({ sluice }) => work(shell, sluice),
+  )
+}
+
+/** Returns never: a signal interrupts it, and what has started it stops the worker. */
+async function work({ output }: Shell, sluice: Session['sluice']): Promise<never> {
+  sluice.log({ stream: output.stderr, format: logFormat(output), verbose: output.verbose })
+  // Without an ear for it the worker would have stopped on its own and the process would stay, doing nothing.
+  const stopped = new Promise<void>((resolve) => sluice.on('worker.stopped', () => resolve()))
+  await sluice.start()
+  await stopped
+  throw new Error('The worker has stopped by itself; the lines above say why. Start it again.')
+}
+
+/** Text is for a person at a terminal; what is collected is read by programs first. */
+function logFormat({ json, stderr }: Output): 'json' | 'text' {
+  return json || stderr.isTTY !== true ? 'json' : 'text'
+}

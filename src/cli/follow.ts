@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { transitions, type OperationStatus, type Sluice } from '../index.ts'
+import { remember, type Sample } from './pace.ts'
+import type { ProgressView } from './progress-view.ts'
+
+/** How an operation is followed. */
+export interface Following {
+  view: ProgressView
+  signal: AbortSignal
+  /** Sees each status, before it is shown. */
+  onStatus?: (status: OperationStatus) => void
+}
+
+/** About five times a second: fluent to the eye and no load to speak of. */
+const everyMs = 200
+
+/** Shows the progress of an operation until it has ended, and gives its last status. */
+export async function follow(
+  sluice: Sluice,
+  id: string,
+  { view, signal, onStatus }: Following,
+): Promise<OperationStatus> {
+  let history: readonly Sample[] = []
+  try {
+    for (;;) {
+      const status = await sluice.operations.get(id)
+      history = remember(history, status)
+      onStatus?.(status)
+      view.update(status, history)
+      if (isOver(status)) return status
+      await sleep(everyMs, undefined, { signal })
+    }
+  } finally {
+    view.end()
+  }
+}
+
+/** Nothing more happens in a state that no transition leaves. */
+export function isOver({ state }: Pick<OperationStatus, 'state'>): boolean {
+  return Object.keys(transitions[state]).length === 0
+}

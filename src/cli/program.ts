@@ -1,0 +1,29 @@
+import { Command } from 'commander'
+import { redact, version } from '../index.ts'
+import { addDemo } from './commands/demo.ts'
+import { addDoctor } from './commands/doctor.ts'
+import { addGrants } from './commands/grants.ts'
+import { addInit } from './commands/init.ts'
+import { addMigrate } from './commands/migrate.ts'
+import { addOps } from './commands/ops.ts'
+import { addWorker } from './commands/worker.ts'
+import { addGlobalOptions, type CommandAdder, type Shell } from './shell.ts'
+
+/** The commands in the order of the help: as a newcomer needs them. */
+const commands: readonly CommandAdder[] = [addDemo, addInit, addMigrate, addWorker, addOps, addDoctor, addGrants]
+
+/** The whole command line as commander sees it. */
+export function createProgram(shell: Shell): Command {
+  const program = new Command('sluice')
+    .description('Changes millions of rows in a production PostgreSQL while production keeps breathing.')
+    .version(version, '--version', 'print the version')
+    .helpOption('--help', 'print help for a command')
+    .helpCommand(false)
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    // In JSON the error is told once, by the one who reports failures.
+    .configureOutput({ outputError: (text, write) => (shell.output.json ? undefined : write(redact(text))) })
+  addGlobalOptions(program)
+  for (const add of commands) add(program, shell)
+  return program.addHelpText('after', '\nStart with "sluice demo": it needs no server and takes a few seconds.')
+}

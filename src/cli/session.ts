@@ -1,0 +1,74 @@
+import { relative, resolve } from 'node:path'
+import { startEmbedded } from '../embedded/index.ts'
+import { Sluice, SluiceError, type SluiceConfig } from '../index.ts'
+import { chooseDatabase, type DatabaseChoice } from './choose-database.ts'
+import { loadConfig, type LoadedConfig } from './config-file.ts'
+import { interruptible } from './interrupt.ts'
+import type { GlobalOptions, Shell } from './shell.ts'
+
+/** What a command works with while it is connected. */
+export interface Session {
+  sluice: Sluice
+  file: string | undefined
+  choice: DatabaseChoice
+}
+
+/** What a command asks for beyond the options. */
+export interface SessionNeeds {
+  options: GlobalOptions
+  /** Changes the configuration before it takes effect. */
+  adjust?: (config: SluiceConfig) => SluiceConfig
+  /** The command is of no use without definitions. */
+  configFile?: 'required'
+}
+
+/** Finds configuration and database, does the work, and closes everything in reverse, also after an error or signal. */
+export async function withSluice<T>(
+  shell: Shell,
+  { options, adjust = (config) => config, configFile }: SessionNeeds,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const { config, file } = await prepareConfig(shell, options)
+  if (configFile === 'required' && file === undefined) throw missingConfig(shell.folder)
+  const choice = chooseDatabase({ flag: options.database, env: shell.env, config, folder: shell.folder })
+  await using database = await openDatabase(shell, choice)
+  const schema = options.schema ?? config.schema
+  await using sluice = new Sluice(adjust({ ...config, database: database.url, schema }))
+  return await interruptible(shell.signal, () => work({ sluice, file, choice }))
+}
+
+/** Reads the file of environment variables, then the configuration file, which may want them. */
+export async function prepareConfig(shell: Shell, { envFile, config }: GlobalOptions): Promise<LoadedConfig> {
+  if (envFile !== undefined) loadEnvironment(resolve(shell.folder, envFile))
+  return loadConfig(shell.folder, config)
+}
+
+function loadEnvironment(file: string): void {
+  try {
+    process.loadEnvFile(file)
+  } catch (error) {
+    throw new SluiceError('CONFIG_INVALID', {
+      message: `The file of environment variables ${file} cannot be read. Correct --env-file.`,
+      details: { file },
+      cause: error,
+    })
+  }
+}
+
+async function openDatabase(
+  shell: Shell,
+  choice: DatabaseChoice,
+): Promise<{ url: string | undefined } & AsyncDisposable> {
+  if (choice.from !== 'embedded') return { url: choice.url, [Symbol.asyncDispose]: async () => undefined }
+  const { dataDir, port } = choice
+  shell.output.note(`using the embedded PostgreSQL in ${relative(shell.folder, dataDir) || dataDir}`)
+  const postgres = await startEmbedded({ dataDir, ...(port === undefined ? {} : { port }) })
+  return { url: postgres.url, [Symbol.asyncDispose]: () => postgres.stop() }
+}
+
+function missingConfig(folder: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', {
+    message: `There is no sluice.config.ts in ${folder}. Run "sluice init" to get one, or name a file with --config.`,
+    details: { folder },
+  })
+}
