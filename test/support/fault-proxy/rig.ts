@@ -1,11 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Client as PgClient, type ClientConfig, type Connection } from 'pg'
-import { startEmbedded } from '../../../src/embedded/index.ts'
+import { testDatabase } from '../database.ts'
 import { startFaultProxy, type FaultProxy } from './index.ts'
 import { cancelRequest } from './messages.ts'
 
@@ -40,15 +36,14 @@ export interface Rig {
 }
 
 export async function startRig(): Promise<Rig> {
-  const dataDir = join(tmpdir(), `fault-proxy-${randomUUID()}`)
-  const server = await startEmbedded({ dataDir })
-  const direct = new Client({ connectionString: server.url })
+  const db = await testDatabase()
+  const direct = new Client({ connectionString: db.url })
   await direct.connect()
   return {
     direct,
-    proxy: () => startFaultProxy({ host: '127.0.0.1', port: server.port }),
+    proxy: () => startFaultProxy({ host: '127.0.0.1', port: Number(new URL(db.url).port) }),
     connect: async (proxy, config = {}) => {
-      const client = new Client({ connectionString: proxy.url(server.url), ...config })
+      const client = new Client({ connectionString: proxy.url(db.url), ...config })
       await client.connect()
       return client
     },
@@ -58,8 +53,7 @@ export async function startRig(): Promise<Rig> {
     ledger: () => direct.value('select array_agg(id order by id) from ledger'),
     stop: async () => {
       await direct.end()
-      await server.stop()
-      await rm(dataDir, { recursive: true, force: true })
+      await db[Symbol.asyncDispose]()
     },
   }
 }
