@@ -110,7 +110,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
 }
 
 /** The connection string that the environment names; undefined also when only PG* variables do. */
-export function databaseFromEnvironment(env: NodeJS.ProcessEnv): string | undefined {
+function databaseFromEnvironment(env: NodeJS.ProcessEnv): string | undefined {
   return env['SLUICE_DATABASE_URL'] || env['DATABASE_URL'] || undefined
 }
 

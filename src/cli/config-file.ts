@@ -6,7 +6,7 @@ import * as sluice from '../index.ts'
 import { SluiceError, type SluiceConfig } from '../index.ts'
 
 /** The names that are looked for, in this order. */
-export const configNames = ['sluice.config.ts', 'sluice.config.mts', 'sluice.config.js', 'sluice.config.mjs'] as const
+const configNames = ['sluice.config.ts', 'sluice.config.mts', 'sluice.config.js', 'sluice.config.mjs'] as const
 
 /** How a file names this package when it does so by address. */
 const front = new URL(`../index${extname(import.meta.url)}`, import.meta.url).href

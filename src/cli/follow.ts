@@ -36,6 +36,6 @@ export async function follow(
 }
 
 /** Nothing more happens in a state that no transition leaves. */
-export function isOver({ state }: Pick<OperationStatus, 'state'>): boolean {
+function isOver({ state }: Pick<OperationStatus, 'state'>): boolean {
   return Object.keys(transitions[state]).length === 0
 }

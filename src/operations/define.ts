@@ -68,7 +68,7 @@ export interface OperationDefinition<in Input = never> {
   readonly takes?: (args: Input) => void
 }
 
-export const defaults = { batchSize: 50_000, subBatchSize: 1_000, lanes: 1 } as const
+const defaults = { batchSize: 50_000, subBatchSize: 1_000, lanes: 1 } as const
 
 const options = ['name', 'table', 'cursor', 'scope', 'perform', 'batchSize', 'subBatchSize', 'lanes', 'args'] as const
 

@@ -99,7 +99,7 @@ async function record(connection: StoreConnection, operation: operations.NewOper
 }
 
 /** Equal for equal name, args and tenant, whatever the order of the keys in args. */
-export function fingerprint(name: string, args: Json, tenant: string | null): string {
+function fingerprint(name: string, args: Json, tenant: string | null): string {
   return createHash('sha256')
     .update(JSON.stringify([name, args, tenant]))
     .digest('hex')

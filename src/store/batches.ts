@@ -123,16 +123,6 @@ export const checkpoint = statement<
   (p) => [p.batchId, p.nonce, p.at, p.rowsSeen, p.rowsChanged, p.elapsedMs, p.leaseMs],
 )
 
-/** Makes the sub-batches of a batch smaller after one was too slow. */
-export const shrink = statement<Claim & { subBatchSize: number }, { id: string }>(
-  'batch.shrink',
-  `update sluice.batch
-   set sub_batch_size = $3
-   where id = $1 and nonce = $2 and state = 'running'
-   returning id`,
-  (p) => [p.batchId, p.nonce, p.subBatchSize],
-)
-
 export interface FinishedBatch {
   rows_seen: number
   rows_changed: number

@@ -1,13 +1,5 @@
 import { checkSchemaName, inSchema } from './statement.ts'
 
-/** The roles that {@link grantsScript} makes, and what each is for. */
-export const roles = {
-  migrator: 'owns the schema and migrates it',
-  worker: 'runs operations; needs your own grants on the tables that they change',
-  enqueue: 'starts operations and sees what became of them, nothing else',
-  dashboard: 'reads, for pages and reports',
-} as const
-
 const script = `-- Narrow roles for Sluice. Run as an administrator of this database, before or after "sluice migrate", and again
 -- after each upgrade; running it twice changes nothing. The roles cannot log in: grant them to your services' accounts,
 -- for example: grant sluice_worker to my_app;

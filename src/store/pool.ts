@@ -126,7 +126,7 @@ const parserOf: typeof pg.types.getTypeParser = (
 ) => (type === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(type, format))
 
 /** The statement that sets the server-side limits, for the transaction only or for the whole session. */
-export function limitStatement(timeouts: Timeouts, local: boolean): [text: string, values: unknown[]] {
+function limitStatement(timeouts: Timeouts, local: boolean): [text: string, values: unknown[]] {
   return [
     `select set_config('statement_timeout', $1, $4), set_config('lock_timeout', $2, $4),
        set_config('idle_in_transaction_session_timeout', $3, $4)`,

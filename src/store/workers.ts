@@ -36,15 +36,6 @@ export const forgetSilent = statement<{ afterMs: number }, { id: string }>(
   ({ afterMs }) => [afterMs],
 )
 
-/** The workers that have given a sign of life lately. */
-export const list = statement<void, WorkerRow & { started_at: Date; seen_at: Date }>(
-  'worker.list',
-  `select id, host, pid, version, operations, started_at, seen_at
-   from sluice.worker
-   order by started_at, id`,
-  () => [],
-)
-
 /** Makes sure that history has a partition to go to, now and for some weeks. */
 export const createHistoryPartitions = statement<{ weeksAhead: number }, { created: number }>(
   'history.createPartitions',

@@ -37,7 +37,7 @@ export async function testDatabase(clusterUrl: string = inject('clusterUrl')): P
   }
 }
 
-export function asWorker(url: string): string {
+function asWorker(url: string): string {
   const changed = new URL(url)
   changed.username = 'test_worker'
   changed.password = workerPassword

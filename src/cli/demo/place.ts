@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { startEmbedded, type EmbeddedPostgres } from '../../embedded/index.ts'
 
 /** Small sub-batches and a short lease: there is something to see, and a dead worker is missed soon. */
-export const configSource = `import { defineConfig, expire } from 'sluice'
+const configSource = `import { defineConfig, expire } from 'sluice'
 
 export const expireEvents = expire({
   name: 'expire-events',

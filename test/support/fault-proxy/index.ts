@@ -14,7 +14,7 @@ import { Link, type Surroundings } from './link.ts'
 import { Pool } from './pooling.ts'
 import { Weather, type Direction, type WeatherAim } from './weather.ts'
 
-export type { Fault, Hit, LinkInfo } from './faults.ts'
+export type { Fault, LinkInfo } from './faults.ts'
 
 export interface FaultProxyOptions extends Upstream {
   /** Source of jitter, in [0, 1); give a seeded one to repeat a run. */
