@@ -34,6 +34,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   EMBEDDED_FOLDER: 'unreachable',
   EMBEDDED_FORBIDDEN: 'refused',
   EMBEDDED_PORT_TAKEN: 'unreachable',
+  ISOLATION_TOO_STRICT: 'failed',
   MIGRATION_BUSY: 'failed',
   MIGRATION_INVALID: 'failed',
   OPERATION_NOT_FOUND: 'failed',

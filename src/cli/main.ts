@@ -29,6 +29,8 @@ async function main(args: readonly string[]): Promise<void> {
     // A Ctrl-C reaches child processes too; what breaks because of them is no failure of its own.
     const { aborted, reason } = interrupts.signal
     process.exitCode = reportFailure(aborted ? reason : error, output)
+    // A user's handler that ignores its signal must not keep a stopped process alive.
+    if (aborted) setTimeout(() => process.exit(), 1_000).unref()
   }
 }
 

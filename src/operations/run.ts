@@ -140,7 +140,8 @@ async function settle(
       return
     }
     if (verdict.kind === 'hold') await holdOperation(run, record.message, verdict.waitMs)
-    const kept = await batches.retry(control, { ...run.held, error: record, waitMs: verdict.waitMs })
+    const counts = verdict.kind === 'retry'
+    const kept = await batches.retry(control, { ...run.held, error: record, waitMs: verdict.waitMs, counts })
     if (kept.length === 0) return lost(run, 'finish')
     run.telemetry.emit('batch.retried', {
       ...about(run),

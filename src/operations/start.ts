@@ -92,7 +92,7 @@ async function record(connection: StoreConnection, operation: operations.NewOper
     const [found] = await operations.start(connection, operation)
     if (found !== undefined) return { id: found.id, duplicate: !found.created }
   }
-  throw new SluiceError('DATABASE_TIMEOUT', {
+  throw new SluiceError('ISOLATION_TOO_STRICT', {
     message: `Another transaction started an equal "${operation.name}" that this transaction cannot see. Start it from a READ COMMITTED transaction.`,
     details: { name: operation.name },
   })

@@ -174,15 +174,19 @@ export const release = statement<Claim, { id: string }>(
   (c) => [c.batchId, c.nonce],
 )
 
-/** Gives a batch back after an error, to be tried again when `waitMs` have passed. */
-export const retry = statement<Claim & { error: ErrorRecord; waitMs: number }, { id: string }>(
+/**
+ * Gives a batch back after an error, to be tried again when `waitMs` have passed. Only an error that points at the
+ * batch itself counts against it.
+ */
+export const retry = statement<Claim & { error: ErrorRecord; waitMs: number; counts: boolean }, { id: string }>(
   'batch.retry',
   `update sluice.batch
    set state = 'ready', nonce = null, worker_id = null, lease_until = null,
-     ready_at = clock_timestamp() + $4 * interval '1 millisecond', errors = errors + 1, last_error = $3::text::jsonb
+     ready_at = clock_timestamp() + $4 * interval '1 millisecond', errors = errors + $5::boolean::int,
+     last_error = $3::text::jsonb
    where id = $1 and nonce = $2 and state = 'running'
    returning id`,
-  (p) => [p.batchId, p.nonce, JSON.stringify(p.error), p.waitMs],
+  (p) => [p.batchId, p.nonce, JSON.stringify(p.error), p.waitMs, p.counts],
 )
 
 /**

@@ -44,6 +44,7 @@ export class Pool implements StoreConnection {
   readonly schema: string
   readonly #options: PoolOptions
   readonly #pool: pg.Pool
+  readonly #inUse = new Set<(usable: boolean) => void>()
 
   constructor(options: PoolOptions) {
     this.schema = options.schema
@@ -59,7 +60,7 @@ export class Pool implements StoreConnection {
   }
 
   async query(text: string, values: unknown[]): Promise<pg.QueryResult> {
-    const client = await this.#pool.connect()
+    const { client, release } = await this.#checkOut()
     let failure: unknown
     try {
       return await answer(client, { text, values }, this.#options.timeouts.statementMs + answerMarginMs)
@@ -67,13 +68,13 @@ export class Pool implements StoreConnection {
       failure = error
       throw error
     } finally {
-      client.release(isUsable(failure) ? undefined : true)
+      release(isUsable(failure))
     }
   }
 
   /** Runs `work` in one transaction. Whatever goes wrong, the connection ends rolled back or destroyed. */
   async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const client = await this.#pool.connect()
+    const { client, release } = await this.#checkOut()
     const limitMs = this.#options.timeouts.statementMs + answerMarginMs
     const run = (text: string, values: unknown[]) => answer(client, { text, values }, limitMs)
     let usable = false
@@ -88,12 +89,26 @@ export class Pool implements StoreConnection {
       usable = await rolledBack(client)
       throw error
     } finally {
-      client.release(!usable)
+      release(usable)
     }
   }
 
+  /** Closes all connections. One that is still in use is cut, which rolls back: work that hangs cannot hold us up. */
   async end(): Promise<void> {
-    await this.#pool.end()
+    const closed = this.#pool.end()
+    for (const cut of this.#inUse) cut(false)
+    await closed
+  }
+
+  async #checkOut(): Promise<{ client: pg.PoolClient; release: (usable: boolean) => void }> {
+    const client = await this.#pool.connect()
+    const release = (usable: boolean): void => {
+      if (!this.#inUse.delete(release)) return
+      if (!usable) destroySocket(client)
+      client.release(!usable)
+    }
+    this.#inUse.add(release)
+    return { client, release }
   }
 
   async #prepare(client: pg.ClientBase): Promise<void> {

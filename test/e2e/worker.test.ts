@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { defineOperation, Sluice, sql } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { spawnWorker } from '../support/worker.ts'
+import { startFaultProxy } from '../support/fault-proxy/index.ts'
+import { spawnWorker, testProfile } from '../support/worker.ts'
 
 const shape = { name: 'count-once', table: 'counters', batchSize: 500, subBatchSize: 50 }
 const operations = `
@@ -61,4 +63,42 @@ test('a worker on a schema that it does not know refuses with 4', async () => {
   await using worker = await spawnWorker({ url: db.workerUrl, operations })
   expect(await worker.exited).toBe(4)
   expect(worker.stderr.join('\n')).toContain('sluice migrate')
+})
+
+test('a handler that ignores its signal does not keep a stopping worker, and nothing of it is committed', async () => {
+  await using db = await testDatabase()
+  await startCounting(db, 1_000)
+  const deaf = operations.replace('setTimeout(resolve, 20)', 'setTimeout(resolve, 60_000)')
+  const profile = {
+    ...testProfile,
+    worker: { ...testProfile.worker, stop: '500ms', noProgress: '1m' },
+    timeouts: { ...testProfile.timeouts, idleInTransaction: '1m' },
+  }
+  await using worker = await spawnWorker({ url: db.workerUrl, operations: deaf, profile })
+  await worker.events.event('batch.started')
+  worker.kill('SIGTERM')
+  expect(await Promise.race([worker.exited, sleep(15_000, 'still there')])).toBe(143)
+  expect(await db.value('select count(*)::int from counters where n > 0')).toBe(0)
+})
+
+test.each([
+  ['carving a batch', /insert into sluice\.batch as b/],
+  ['finishing a batch', /^with done as \(\s*delete from sluice\.batch\s/],
+  ['finishing an operation', /^with done as \(\s*delete from sluice\.operation /],
+])('a lost answer to %s leaves every row done once', { timeout: 60_000 }, async (_, statement) => {
+  await using db = await testDatabase()
+  const upstream = new URL(db.url)
+  await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
+  const lost = proxy.dropAnswerTo(statement, { times: 2, ending: 'rst' })
+  const id = await startCounting(db, 3_000)
+  await using worker = await spawnWorker({ url: proxy.url(db.workerUrl), operations })
+  await using sluice = new Sluice({ database: db.url })
+  expect(await sluice.operations.wait(id, { signal: AbortSignal.timeout(40_000) })).toMatchObject({
+    state: 'finished',
+    rowsChanged: 3_000,
+  })
+  expect(lost.hits).toBeGreaterThanOrEqual(1)
+  expect(await db.value('select count(*)::int from counters where n <> 1')).toBe(0)
+  expect(await db.value('select count(*)::int from sluice.operation_history')).toBe(1)
+  expect(worker.stderr.join('\n')).not.toContain('unhandled')
 })

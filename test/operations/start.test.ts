@@ -195,6 +195,19 @@ describe('starting', () => {
     expect(other.duplicate).toBe(false)
   })
 
+  test('in a transaction that cannot see an equal one of another says so and writes nothing', async () => {
+    const strict = plain({ name: 'strict', table: 'events' })
+    const client = new pg.Client({ connectionString: db.url })
+    await client.connect()
+    await client.query('begin isolation level repeatable read')
+    await client.query('select 1 from events')
+    await sluice.operations.start(strict)
+    const failure = sluice.operations.start(strict, undefined, { tx: client })
+    await expect(failure).rejects.toMatchObject({ code: expect.stringMatching(/^ISOLATION_TOO_STRICT$|^40001$/) })
+    await client.query('rollback')
+    await client.end()
+  })
+
   test('in a transaction of the caller exists when that commits, and only then', async () => {
     const joined = expire({ name: 'joined', table: 'events', by: 'at', olderThan: '1 day' })
     const client = new pg.Client({ connectionString: db.url })
