@@ -42,7 +42,7 @@ export function demoLines(result: DemoResult): Line[] {
   return [
     [
       ['green', '✓ deleted  '],
-      ` ${count(status.rowsChanged)} of ${count(rows)} rows in ${formatDuration(took)}, ${count((status.rowsSeen * 1_000) / Math.max(1, took))} rows/s, ${plural(status.batchesFinished, 'batch', 'batches')}`,
+      ` ${count(status.rowsChanged)} of ${count(rows)} rows in ${formatDuration(took)}, ${count((status.rowsSeen * 1_000) / Math.max(1, took))} rows walked/s, ${plural(status.batchesFinished, 'batch', 'batches')}`,
     ],
     takeoverLine(takeover),
     [['green', '✓ verified '], ` with SQL: 0 aged rows left, the same ${count(before.fresh)} fresh rows as before`],

@@ -1,0 +1,88 @@
+/** What one run of a variant did, and how long the measured part of it took. */
+export interface Run {
+  rows: number
+  ms: number
+}
+
+/** One way to do the work of a scenario. Each run begins with a fresh copy of the data and checks its own result. */
+interface Variant {
+  name: string
+  run(): Promise<Run>
+}
+
+/** The same work done in several ways. Disposing of it removes what it made. */
+export interface Scenario extends AsyncDisposable {
+  title: string
+  /** Conditions that all variants share, for the report. */
+  facts: string[]
+  /** Name of the variant that the others are compared with. */
+  baseline: string
+  variants: Variant[]
+}
+
+/** The runs of one variant, in the order of the rounds. */
+export interface Outcome {
+  variant: string
+  runs: Run[]
+}
+
+/** A median and what lay around it. */
+export interface Spread {
+  median: number
+  min: number
+  max: number
+}
+
+/** What the report says of one variant. */
+export interface Summary {
+  variant: string
+  seconds: Spread
+  rowsPerSecond: Spread
+  /** Rows per second over those of the baseline in the same round. */
+  ratio: Spread
+}
+
+/**
+ * Runs all variants once per round. A machine drifts over minutes, so variants alternate and are compared within their
+ * round; each round begins with another variant, so that none always follows the same neighbour.
+ */
+export async function interleave(
+  { variants }: Scenario,
+  rounds: number,
+  say: (line: string) => void,
+): Promise<Outcome[]> {
+  const outcomes = variants.map(({ name }) => ({ variant: name, runs: [] as Run[] }))
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < variants.length; turn++) {
+      const which = (round + turn) % variants.length
+      const run = await variants[which]?.run()
+      if (run === undefined) continue
+      outcomes[which]?.runs.push(run)
+      say(`round ${round + 1} of ${rounds}: ${variants[which]?.name}, ${(run.ms / 1_000).toFixed(2)} s`)
+    }
+  }
+  return outcomes
+}
+
+/** Medians and spreads of every variant, with its ratio to the baseline paired by round. */
+export function summarise(outcomes: Outcome[], baseline: string): Summary[] {
+  const base = outcomes.find(({ variant }) => variant === baseline)?.runs.map(speed)
+  if (base === undefined) throw new Error(`no variant is named "${baseline}"`)
+  return outcomes.map(({ variant, runs }) => ({
+    variant,
+    seconds: spread(runs.map(({ ms }) => ms / 1_000)),
+    rowsPerSecond: spread(runs.map(speed)),
+    ratio: spread(runs.map((run, round) => speed(run) / (base[round] ?? Number.NaN))),
+  }))
+}
+
+function speed({ rows, ms }: Run): number {
+  return (rows * 1_000) / ms
+}
+
+export function spread(values: number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (index: number): number => sorted[index] ?? Number.NaN
+  const last = sorted.length - 1
+  return { median: (at(Math.floor(last / 2)) + at(Math.ceil(last / 2))) / 2, min: at(0), max: at(last) }
+}
