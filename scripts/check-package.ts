@@ -2,13 +2,11 @@
 // door opens, whether the types are right, and what an installation of it weighs.
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const require = createRequire(import.meta.url)
 
 interface Packed {
   filename: string
@@ -23,11 +21,9 @@ const { exports: doors, dependencies } = JSON.parse(readFileSync(join(root, 'pac
 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
-const tool = (name: string, bin: string, args: string[], cwd: string): void => {
-  execFileSync(process.execPath, [join(dirname(require.resolve(`${name}/package.json`)), bin), ...args], {
-    cwd,
-    stdio: 'inherit',
-  })
+/** Runs a tool of our own dev dependencies by its name on the command line. */
+const tool = (bin: string, args: string[], cwd: string): void => {
+  execFileSync(join(root, 'node_modules', '.bin', bin), args, { cwd, stdio: 'inherit' })
 }
 
 function pack(folder: string): Packed {
@@ -127,7 +123,7 @@ export const embedded: typeof startEmbedded = startEmbedded
     '--types',
     'node',
   ]
-  tool('typescript', 'bin/tsc', [...options, 'main.mts'], app)
+  tool('tsc', [...options, 'main.mts'], app)
   say('a strict user compiles against the types')
 }
 
@@ -138,8 +134,8 @@ try {
   if (!existsSync(tarball)) throw new Error(`npm pack did not write ${packed.filename}`)
   checkContents(packed)
   openDoors(tarball, folder)
-  tool('publint', 'src/cli.js', ['run', tarball, '--strict'], root)
-  tool('@arethetypeswrong/cli', 'dist/index.js', [tarball, '--profile', 'esm-only'], root)
+  tool('publint', ['run', tarball, '--strict'], root)
+  tool('attw', [tarball, '--profile', 'esm-only'], root)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -28,6 +28,8 @@ export interface SluiceConfig {
   }
   /** Limits for each statement and transaction, kept by the server and, with a margin, by the client. */
   timeouts?: { statement?: Duration; lock?: Duration; idleInTransaction?: Duration }
+  /** How long the history of finished operations is kept; whole weeks are dropped. */
+  history?: { keep?: Duration }
   /** The embedded PostgreSQL, for development. */
   embedded?: { dataDir?: string; port?: number }
 }
@@ -46,6 +48,7 @@ export const defaults = {
   },
   /** Idle in transaction is how a paused worker holds locks: the server ends that. */
   timeouts: { statement: '15s', lock: '5s', idleInTransaction: '30s' },
+  history: { keep: '30 days' },
   embedded: { dataDir: '.sluice/postgres' },
 } as const
 
@@ -73,10 +76,15 @@ export function defineConfig(config: SluiceConfig): SluiceConfig {
   return config
 }
 
+const day = 86_400_000
+/** The database counts its limits in 32 bits; a history of ten years is enough. */
+const longest = 3_660 * day
+
 const known = {
-  '': ['database', 'schema', 'operations', 'worker', 'timeouts', 'embedded'],
+  '': ['database', 'schema', 'operations', 'worker', 'timeouts', 'history', 'embedded'],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
+  history: ['keep'],
   embedded: ['dataDir', 'port'],
 } as const
 
@@ -104,6 +112,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       noProgressMs: duration('worker.noProgress', worker.noProgress, 1_000),
       stopMs: duration('worker.stop', worker.stop),
       abortMs: 5_000,
+      keepDays: Math.ceil(duration('history.keep', config.history?.keep ?? defaults.history.keep, day) / day),
     },
     operations: config.operations ?? [],
   }
@@ -121,7 +130,7 @@ function databaseUrl(url: string | undefined): string | undefined {
 
 function duration(option: string, value: unknown, leastMs = 1): number {
   const ms = parseDuration(value)
-  if (ms !== undefined && ms >= leastMs && ms <= 2_147_483_647) return Math.round(ms)
+  if (ms !== undefined && ms >= leastMs && ms <= longest) return Math.round(ms)
   throw invalid(option, `must be a time such as "30s" or "5m", at least ${leastMs} ms, not ${JSON.stringify(value)}`)
 }
 

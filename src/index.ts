@@ -9,16 +9,25 @@ export { version } from './version.ts'
 export {
   defineOperation,
   type OperationDefinition,
+  type ExternalContext,
+  type ExternalSpec,
   type OperationSpec,
-  type OperationSpecWithArgs,
   type PerformContext,
   type ScopeContext,
+  type WithArgs,
 } from './operations/define.ts'
-export { expire, type Age, type ExpireSpec } from './operations/expire.ts'
+export { anonymise, type AnonymiseSpec } from './operations/anonymise.ts'
+export { backfill, type BackfillSpec } from './operations/backfill.ts'
+export { expire, type ExpireSpec } from './operations/expire.ts'
+export type { Age, AgeLimit, PresetSpec } from './operations/preset.ts'
+export type { Eta } from './operations/progress.ts'
 export type { Batch } from './operations/batch.ts'
-export type { Operations, StartParameters } from './operations/operations.ts'
+export type { Limits, Operations, StartParameters, VerbOptions } from './operations/operations.ts'
+export type { QuarantinedRange } from './store/quarantine.ts'
+export type { OperationPlan } from './operations/plan.ts'
 export type { StartedOperation, StartOptions } from './operations/start.ts'
-export { transitions, type OperationState } from './operations/states.ts'
+export { finalStates, transitions, verbs, type OperationState, type OperationVerb } from './operations/states.ts'
+export type { TenantExport, TenantImport, Tenants } from './operations/tenants.ts'
 export type { OperationStatus } from './operations/status.ts'
 
 // SQL fragments with bound parameters

@@ -2,6 +2,7 @@ import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.
 import { examine, type Finding } from './health/doctor.ts'
 import { Operations } from './operations/operations.ts'
 import { Registry } from './operations/registry.ts'
+import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { migrate, schemaStatus, type MigrationResult } from './store/migrate.ts'
@@ -28,6 +29,7 @@ import { Telemetry, type AnyEvent } from './telemetry/telemetry.ts'
  */
 export class Sluice implements AsyncDisposable {
   readonly operations: Operations
+  readonly tenants: Tenants
   readonly #config: ResolvedConfig
   readonly #registry: Registry
   readonly #telemetry = new Telemetry()
@@ -38,7 +40,9 @@ export class Sluice implements AsyncDisposable {
     this.#config = resolveConfig(config, process.env)
     this.#registry = new Registry(this.#config.operations)
     const database = (): Promise<Database> => this.#connect()
-    this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry })
+    const work = (names: string[]): Promise<AsyncDisposable> => this.#workOn(names)
+    this.tenants = new Tenants(database)
+    this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
   }
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
@@ -107,6 +111,18 @@ export class Sluice implements AsyncDisposable {
   /** Writes every event to a stream: JSON lines, or short text on a terminal. Returns the function that stops it. */
   log(options: LogOptions): () => void {
     return logEvents(this.#telemetry, options)
+  }
+
+  /** A worker beside the usual one, for some of the operations only. */
+  async #workOn(names: string[]): Promise<AsyncDisposable> {
+    const registry = new Registry(this.#config.operations.filter(({ name }) => names.includes(name)))
+    const worker = new Worker(this.#config.worker, {
+      database: await this.#connect(),
+      registry,
+      telemetry: this.#telemetry,
+    })
+    await worker.start()
+    return { [Symbol.asyncDispose]: () => worker.stop() }
   }
 
   #connect(): Promise<Database> {

@@ -144,7 +144,15 @@ describe('SQL', () => {
     const built = statements.flatMap(({ file, sql }) =>
       [...sql.matchAll(/\$\{([^}]*)\}/g)].map(([, hole]) => `${file}: ${hole}`),
     )
-    expect(new Set(built)).toEqual(new Set(['store/batches.ts: claimColumns']))
+    // Lists of columns that several statements share, and one constant.
+    const pieces = [
+      'batches.ts: claimColumns',
+      'operations.ts: liveBatches',
+      'operations.ts: liveColumns',
+      'operations.ts: pastColumns',
+      'picking.ts: claimColumns',
+    ]
+    expect(built.filter((hole) => !pieces.includes(hole.replace('store/', '')))).toEqual([])
   })
 })
 

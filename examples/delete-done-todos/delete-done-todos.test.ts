@@ -72,9 +72,19 @@ test('only the done and old todos of that user are deleted', async () => {
     tenant: 'acme',
     actor: 'user 1',
     rowsSeen: 9_000,
+    rowsMatched: 1_500,
     rowsChanged: 1_000,
+    rowsSkipped: 500,
   })
   expect(await db.query('select id from todos order by id')).toEqual(before)
+})
+
+test('what runs for a customer can be listed, with who asked for it', async () => {
+  const listed = await sluice.operations.list({ tenant: 'acme' })
+  expect(listed.map(({ name, actor }) => ({ name, actor }))).toEqual(
+    expect.arrayContaining(['user 1', 'user 99'].map((actor) => ({ name: 'delete-done-todos', actor }))),
+  )
+  expect(await sluice.operations.list({ tenant: 'another' })).toEqual([])
 })
 
 test('once finished, the same request may start anew', async () => {

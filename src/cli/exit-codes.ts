@@ -38,6 +38,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   MIGRATION_BUSY: 'failed',
   MIGRATION_INVALID: 'failed',
   OPERATION_NOT_FOUND: 'failed',
+  OPERATION_STATE: 'refused',
   PERMISSION_DENIED: 'failed',
   SCHEMA_AHEAD: 'checkFailed',
   SCHEMA_BEHIND: 'checkFailed',

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import { redact } from '../index.ts'
+import { Unconfirmed } from './confirm.ts'
 import { exitCodes, outcomeOf, type Outcome } from './exit-codes.ts'
 import { Interrupted } from './interrupt.ts'
 import type { Output } from './output.ts'
@@ -28,6 +29,9 @@ export function failureOf(thrown: unknown): Failure {
   if (thrown instanceof Interrupted) return { code: 'INTERRUPTED', message: thrown.message, exitCode: thrown.exitCode }
   if (thrown instanceof CommanderError) {
     return { code: 'USAGE', message: thrown.message.replace(/^error: /, ''), exitCode: exitCodes.usage, told: true }
+  }
+  if (thrown instanceof Unconfirmed) {
+    return { code: 'UNCONFIRMED', message: thrown.message, exitCode: exitCodes.unconfirmed }
   }
   const message = thrown instanceof Error ? thrown.message || thrown.name : String(thrown)
   if (isSluiceError(thrown)) return { code: thrown.code, message, exitCode: exitCodes[outcomeFor(thrown.code)] }

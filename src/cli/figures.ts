@@ -1,3 +1,5 @@
+import { formatDuration } from '../index.ts'
+
 /** A number of things, for people. */
 export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US')
@@ -11,4 +13,11 @@ export function percent(share: number): string {
 /** `1 row`, `2 rows`. */
 export function plural(value: number, noun: string, nouns = `${noun}s`): string {
   return `${count(value)} ${value === 1 ? noun : nouns}`
+}
+
+/** A span of time in one unit, for columns: `now`, `4 s`, `3 min`, `2 d`. */
+export function ago(ms: number): string {
+  if (ms < 1_000) return 'now'
+  const [figure = '', unit = ''] = formatDuration(ms).split(' ')
+  return `${Math.floor(Number(figure))} ${unit}`
 }

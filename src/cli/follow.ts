@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { transitions, type OperationStatus, type Sluice } from '../index.ts'
+import type { OperationStatus, Sluice } from '../index.ts'
 import { remember, type Sample } from './pace.ts'
 import type { ProgressView } from './progress-view.ts'
+import { isOver } from './state-words.ts'
 
 /** How an operation is followed. */
 export interface Following {
@@ -33,9 +34,4 @@ export async function follow(
   } finally {
     view.end()
   }
-}
-
-/** Nothing more happens in a state that no transition leaves. */
-function isOver({ state }: Pick<OperationStatus, 'state'>): boolean {
-  return Object.keys(transitions[state]).length === 0
 }

@@ -1,37 +1,35 @@
 import { formatDuration, type OperationStatus } from '../index.ts'
 import { count, percent, plural } from './figures.ts'
-import type { Line } from './output.ts'
+import { headLines, labelledLines } from './layout.ts'
+import type { Line, Part } from './output.ts'
+import { sentenceOf, tookMs } from './sentence.ts'
+import { endedWell, isStopped, statePart } from './state-words.ts'
 
-/** Where an operation stands, in a few lines. */
-export function statusLines(status: OperationStatus): Line[] {
-  const done = status.progress === undefined ? '' : `, ${percent(status.progress)}`
+/** Where an operation stands: one sentence, then everything else. */
+export function statusLines(status: OperationStatus, width?: number): Line[] {
   const owner = status.tenant === null ? 'system' : `tenant ${status.tenant}`
-  const rows: [string, string][] = [
+  const rows: [string, Part][] = [
     ['id', status.id],
-    ['state', `${status.state}${done}`],
+    ['state', stateCell(status)],
+    ...(status.reason === null ? [] : [['reason', status.reason] satisfies [string, string]]),
     ['table', status.table],
-    ['args', status.args === null ? 'none' : JSON.stringify(status.args)],
+    ['args', argsText(status.args)],
     ['owner', status.actor === null ? owner : `${owner}, started by ${status.actor}`],
     ['rows', rowsText(status)],
+    ['of these', matchedText(status)],
+    ['limits', limitsText(status)],
     ['batches', `${count(status.batchesFinished)} finished, ${count(status.batches.length)} open`],
     ['time', timeText(status)],
-    status.error === null ? ['limited by', status.limitedBy] : ['error', status.error.message],
   ]
-  return [[['bold', status.name]], ...rows.map(([label, text]): Line => ['  ', ['dim', label.padEnd(10)], ' ', text])]
+  return [...headLines(sentenceOf(status), width), ...labelledLines(rows, width)]
 }
 
-/** How an operation ended. */
-export function outcomeLines(status: OperationStatus): Line[] {
-  const took = status.finishedAt === null ? '' : ` in ${formatDuration(tookMs(status))}`
-  if (status.state === 'failed') {
-    return [[['red', '✗'], ` ${status.name} failed${took}: ${status.error?.message ?? 'no reason was recorded'}`]]
-  }
-  return [
-    [
-      ['green', '✓'],
-      ` ${status.name} ${status.state}: ${count(status.rowsChanged)} of ${plural(status.rowsSeen, 'row')} changed${took}`,
-    ],
-  ]
+/** One line: what an operation does now, or how it ended. */
+export function sentenceLine(status: OperationStatus): Line {
+  if (endedWell(status) && status.rowsQuarantined === 0) return [['green', '✓'], ` ${sentenceOf(status)}`]
+  if (status.state === 'failed') return [['red', '✗'], ` ${sentenceOf(status)}`]
+  const mark: Part = isStopped(status) || status.finishedAt !== null ? ['yellow', '!'] : ['green', '✓']
+  return [mark, ` ${sentenceOf(status)}`]
 }
 
 /** A status for programs. `progress` is there even when unknown. */
@@ -39,24 +37,36 @@ export function statusRecord(status: OperationStatus): Record<string, unknown> {
   return { ...status, progress: status.progress ?? null }
 }
 
-/** How long an operation took, or has taken so far. */
-export function tookMs({ startedAt, createdAt, finishedAt, asOf }: OperationStatus): number {
-  return Math.max(0, (finishedAt ?? asOf).getTime() - (startedAt ?? createdAt).getTime())
+function stateCell(status: OperationStatus): Part {
+  const part = statePart(status)
+  const done = status.progress === undefined ? '' : `, ${percent(status.progress)}`
+  return typeof part === 'string' ? `${part}${done}` : [part[0], `${part[1]}${done}`]
 }
 
-function rowsText({ rowsSeen, rowsEstimate, rowsChanged }: OperationStatus): string {
+/** No args are stored as an empty object. */
+function argsText(args: OperationStatus['args']): string {
+  const text = JSON.stringify(args)
+  return text === '{}' || text === 'null' ? 'none' : text
+}
+
+function rowsText({ rowsSeen, rowsEstimate, rowsMatched }: OperationStatus): string {
   const of = rowsEstimate > 0 ? ` of about ${count(rowsEstimate)}` : ''
-  return `${count(rowsSeen)}${of} seen, ${count(rowsChanged)} changed`
+  return `${count(rowsSeen)}${of} seen, ${count(rowsMatched)} matched`
+}
+
+function matchedText({ rowsChanged, rowsSkipped, rowsQuarantined }: OperationStatus): string {
+  return `${count(rowsChanged)} changed, ${count(rowsSkipped)} skipped, ${count(rowsQuarantined)} quarantined`
+}
+
+function limitsText({ priority, lanes, pace, subBatchSize }: OperationStatus): string {
+  return `priority ${priority}, ${plural(lanes, 'lane')}, pace ${percent(pace)}, up to ${plural(subBatchSize, 'row')} per sub-batch`
 }
 
 function timeText(status: OperationStatus): string {
   const { startedAt, finishedAt, createdAt } = status
   if (startedAt === null && finishedAt === null) return `created ${iso(createdAt)}, not begun yet`
-  const end =
-    finishedAt === null
-      ? `running for ${formatDuration(tookMs(status))}`
-      : `ended after ${formatDuration(tookMs(status))}`
-  return `begun ${iso(startedAt ?? createdAt)}, ${end}`
+  const took = formatDuration(tookMs(status))
+  return `begun ${iso(startedAt ?? createdAt)}, ${finishedAt === null ? `${took} ago` : `ended after ${took}`}`
 }
 
 function iso(date: Date): string {

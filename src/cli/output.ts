@@ -46,6 +46,11 @@ export class Output {
     this.#colours = { stdout: coloured(stdout), stderr: coloured(stderr) }
   }
 
+  /** How wide the terminal of the answer is; what goes into a pipe or file is never cut. */
+  get columns(): number | undefined {
+    return this.#stdout.isTTY === true ? this.#stdout.columns : undefined
+  }
+
   /** A line of the answer. */
   data(...line: Line): void {
     this.#stdout.write(`${renderLine(line, this.#colours.stdout)}\n`)

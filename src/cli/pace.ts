@@ -1,4 +1,4 @@
-import type { OperationStatus } from '../index.ts'
+import { formatDuration, type OperationStatus } from '../index.ts'
 
 /** How far an operation was at one moment, by the database's clock. */
 export interface Sample {
@@ -29,11 +29,11 @@ export function rowsPerSecond(history: readonly Sample[]): number | undefined {
   return Math.max(0, ((last.rowsSeen - first.rowsSeen) * 1_000) / (last.atMs - first.atMs))
 }
 
-/** How long the rest will take at this pace; undefined when nobody can know. */
-export function remainingMs(
-  { rowsSeen, rowsEstimate }: Pick<OperationStatus, 'rowsSeen' | 'rowsEstimate'>,
-  rate: number | undefined,
-): number | undefined {
-  if (rate === undefined || rate < 1 || rowsEstimate <= rowsSeen) return undefined
-  return ((rowsEstimate - rowsSeen) * 1_000) / rate
+/** The time that is left as a person would say it: one figure where both ends of the range round to the same. */
+export function timeLeft({ eta }: Pick<OperationStatus, 'eta'>): string | undefined {
+  if (eta === undefined) return undefined
+  const [low, high] = [words(eta.lowMs), words(eta.highMs)]
+  return low === high ? `about ${high} left` : `${low} to ${high} left`
 }
+
+const words = (ms: number): string => formatDuration(Math.ceil(ms / 1_000) * 1_000).replace('.0 ', ' ')

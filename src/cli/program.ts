@@ -6,11 +6,21 @@ import { addGrants } from './commands/grants.ts'
 import { addInit } from './commands/init.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addOps } from './commands/ops.ts'
+import { addTenants } from './commands/tenants.ts'
 import { addWorker } from './commands/worker.ts'
 import { addGlobalOptions, type CommandAdder, type Shell } from './shell.ts'
 
 /** The commands in the order of the help: as a newcomer needs them. */
-const commands: readonly CommandAdder[] = [addDemo, addInit, addMigrate, addWorker, addOps, addDoctor, addGrants]
+const commands: readonly CommandAdder[] = [
+  addDemo,
+  addInit,
+  addMigrate,
+  addWorker,
+  addOps,
+  addTenants,
+  addDoctor,
+  addGrants,
+]
 
 /** The whole command line as commander sees it. */
 export function createProgram(shell: Shell): Command {

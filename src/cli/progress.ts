@@ -1,7 +1,8 @@
-import { formatDuration, type OperationStatus } from '../index.ts'
+import type { OperationStatus } from '../index.ts'
 import { count, percent } from './figures.ts'
 import type { Line } from './output.ts'
-import { remainingMs, rowsPerSecond, type Sample } from './pace.ts'
+import { isOver, isStopped, stateText } from './state-words.ts'
+import { rowsPerSecond, timeLeft, type Sample } from './pace.ts'
 
 const widestBar = 50
 const narrowestBar = 10
@@ -23,7 +24,7 @@ export function progressLine(status: OperationStatus, history: readonly Sample[]
 }
 
 function barLine({ name, state, progress }: OperationStatus, width: number): Line {
-  if (progress === undefined) return [['bold', name.slice(0, width - 10)], ` ${state}`]
+  if (progress === undefined) return [['bold', name.slice(0, width - 10)], ` ${stateText(state)}`]
   const figure = percent(progress).padStart(6)
   const label = name.slice(0, Math.max(1, width - narrowestBar - figure.length - 1))
   const length = Math.max(1, Math.min(widestBar, width - label.length - figure.length - 1))
@@ -37,17 +38,25 @@ export function bar(progress: number, length: number): [filled: string, rest: st
   return ['█'.repeat(filled), '░'.repeat(length - filled)]
 }
 
+function seenText({ rowsSeen, rowsEstimate, pastEstimate }: OperationStatus): string {
+  const seen = count(rowsSeen)
+  if (rowsEstimate <= 0) return `${seen} rows seen`
+  return pastEstimate
+    ? `${seen} rows seen, past the estimate of ~${count(rowsEstimate)}`
+    : `${seen} of ~${count(rowsEstimate)} rows seen`
+}
+
 function facts(status: OperationStatus, history: readonly Sample[]): string[] {
-  const { rowsSeen, rowsEstimate, rowsChanged } = status
+  const { state, rowsChanged, rowsQuarantined } = status
   const rate = rowsPerSecond(history)
-  const left = status.finishedAt === null ? remainingMs(status, rate) : undefined
+  const left = timeLeft(status)
   return [
-    rowsEstimate > 0 ? `${count(rowsSeen)} of ~${count(rowsEstimate)} rows seen` : `${count(rowsSeen)} rows seen`,
+    ...(state === 'active' || isOver(status) ? [] : [stateText(state)]),
+    seenText(status),
     `${count(rowsChanged)} changed`,
+    ...(rowsQuarantined === 0 ? [] : [`${count(rowsQuarantined)} quarantined`]),
     ...(rate === undefined ? [] : [`${count(rate)} rows/s`]),
-    ...(left === undefined
-      ? []
-      : [`about ${formatDuration(Math.ceil(left / 1_000) * 1_000).replace('.0 ', ' ')} left`]),
+    ...(left === undefined ? [] : [left]),
   ]
 }
 
@@ -63,7 +72,8 @@ export function wrapFacts(parts: readonly string[], width: number): string[] {
   return lines
 }
 
-function limiterLine({ state, batches, limitedBy }: OperationStatus, width: number): Line {
-  const troubled = state === 'held' || batches.some(({ leaseMs }) => leaseMs !== null && leaseMs < 0)
+function limiterLine(status: OperationStatus, width: number): Line {
+  const { batches, limitedBy } = status
+  const troubled = isStopped(status) || batches.some(({ leaseMs }) => leaseMs !== null && leaseMs < 0)
   return ['  ', [troubled ? 'yellow' : 'dim', `limited by: ${limitedBy}`.slice(0, Math.max(1, width - 2))]]
 }

@@ -11,6 +11,8 @@ export interface Session {
   sluice: Sluice
   file: string | undefined
   choice: DatabaseChoice
+  /** The operations that the configuration defines. */
+  names: readonly string[]
 }
 
 /** What a command asks for beyond the options. */
@@ -20,12 +22,14 @@ export interface SessionNeeds {
   adjust?: (config: SluiceConfig) => SluiceConfig
   /** The command is of no use without definitions. */
   configFile?: 'required'
+  /** The work heeds the signal by itself: it has something to give back before connections close. */
+  stops?: 'by itself'
 }
 
 /** Finds configuration and database, does the work, and closes everything in reverse, also after an error or signal. */
 export async function withSluice<T>(
   shell: Shell,
-  { options, adjust = (config) => config, configFile }: SessionNeeds,
+  { options, adjust = (config) => config, configFile, stops }: SessionNeeds,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   const { config, file } = await prepareConfig(shell, options)
@@ -34,7 +38,9 @@ export async function withSluice<T>(
   await using database = await openDatabase(shell, choice)
   const schema = options.schema ?? config.schema
   await using sluice = new Sluice(adjust({ ...config, database: database.url, schema }))
-  return await interruptible(shell.signal, () => work({ sluice, file, choice }))
+  const names = (config.operations ?? []).map(({ name }) => name)
+  const session = { sluice, file, choice, names }
+  return await (stops === 'by itself' ? work(session) : interruptible(shell.signal, () => work(session)))
 }
 
 /** Reads the file of environment variables, then the configuration file, which may want them. */

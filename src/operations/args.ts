@@ -6,7 +6,7 @@ const maxBytes = 256 * 1024
 
 /** The form in which args are stored. What cannot be stored, or not be given back unchanged, is refused. */
 export function storeArgs(name: string, input: unknown): Json {
-  if (input === undefined) return null
+  if (input === undefined) return {}
   const json = toJson(input)
   if ('fault' in json) {
     throw new SluiceError('ARGS_INVALID', {
@@ -27,7 +27,7 @@ export function storeArgs(name: string, input: unknown): Json {
 /** Args as the handler gets them: the stored value through the definition's schema. */
 export async function validateArgs(name: string, schema: StandardSchemaV1 | undefined, stored: Json): Promise<unknown> {
   if (schema === undefined) {
-    if (stored === null) return undefined
+    if (JSON.stringify(stored) === '{}') return undefined
     throw new SluiceError('ARGS_INVALID', {
       message: `"${name}" takes no args, but some were given. Remove them, or add an args schema to the definition.`,
       details: { name },

@@ -1,4 +1,5 @@
 import type { HeldClaim } from '../runtime/leases.ts'
+import { errorRecord } from '../std/error-record.ts'
 import type { ClaimedBatch } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
@@ -20,6 +21,8 @@ export interface BatchRun {
   ending: AbortSignal
   database: Database
   telemetry: Telemetry
+  /** What became of the last sub-batches of the operation in this process; tells when it should stop. */
+  outcomes: { ok(): void; isolated(fingerprint: string): string | undefined }
   /** Waits until a new sub-batch may start as far as the lease is concerned. */
   trusted(signal: AbortSignal): Promise<void>
 }
@@ -32,4 +35,14 @@ export function about({ operation, batch }: Pick<BatchRun, 'operation' | 'batch'
   batch: number
 } {
   return { operationId: operation.id, name: operation.name, batchId: batch.id, batch: batch.seq }
+}
+
+/** Says that the fence refused: nothing more is done or reported for this claim. */
+export function lost(run: BatchRun, at: 'renewal' | 'sub-batch' | 'finish'): void {
+  run.telemetry.emit('batch.lost', { ...about(run), at })
+}
+
+/** Says that something could not be settled and is left to the lease. */
+export function warn(run: BatchRun, what: string, error: unknown): void {
+  run.telemetry.emit('warning', { message: `${run.operation.name}: ${what}: ${errorRecord(error).message}` })
 }

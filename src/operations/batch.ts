@@ -1,6 +1,7 @@
 import type { Sql } from 'sql-template-tag'
-import type { Connection, Result } from '../store/connection.ts'
+import type { Connection } from '../store/connection.ts'
 import { deleteRows, readRows, sliceOf, updateRows, type Slice } from '../targets/change.ts'
+import { countRows } from '../targets/window.ts'
 
 /**
  * The rows of one sub-batch, and the transaction in which they change. Whatever runs through it commits together with
@@ -21,26 +22,44 @@ export interface Batch {
   readonly signal: AbortSignal
 }
 
-/** A batch for one sub-batch, and what it has changed so far. */
+/** Rows that a sub-batch met and changed. */
+export interface Tally {
+  matched: number
+  changed: number
+}
+
+/** A batch for one sub-batch, and the account of what it met and changed. */
 export function openBatch(
   connection: Connection,
   slice: Slice,
   signal: AbortSignal,
-): { batch: Batch; changed: () => number } {
+): { batch: Batch; tally: () => Promise<Tally> } {
   let changed = 0
-  const counted = async (work: Promise<number>): Promise<number> => {
-    const rows = await work
+  let matched: Promise<number> | undefined
+  // A change of the whole slice tells how many rows are in scope; else they are counted, before the first change.
+  const count = (): Promise<number> => (matched ??= countRows(connection, slice.walk, slice.window, slice.scope))
+  const change = async (where: Sql | undefined, work: () => Promise<number>): Promise<number> => {
+    if (where !== undefined) await count()
+    const rows = await work()
+    matched ??= Promise.resolve(rows)
     changed += rows
     return rows
   }
-  const run = (query: Sql): Promise<Result> => connection.query(query.text, query.values)
   const batch: Batch = {
-    delete: (where) => counted(deleteRows(connection, slice, where)),
-    update: (set, where) => counted(updateRows(connection, slice, set, where)),
-    rows: async <Row extends object>(where?: Sql) => (await readRows(connection, slice, where)) as Row[],
-    query: async <Row extends object>(statement: Sql) => (await run(statement)).rows as Row[],
+    delete: (where) => change(where, () => deleteRows(connection, slice, where)),
+    update: (set, where) => change(where, () => updateRows(connection, slice, set, where)),
+    async rows<Row extends object>(where?: Sql) {
+      if (where !== undefined) await count()
+      const rows = await readRows(connection, slice, { where, locked: true })
+      matched ??= Promise.resolve(rows.length)
+      return rows as Row[]
+    },
+    async query<Row extends object>(statement: Sql) {
+      await count()
+      return (await connection.query(statement.text, statement.values)).rows as Row[]
+    },
     window: sliceOf(slice),
     signal,
   }
-  return { batch, changed: () => changed }
+  return { batch, tally: async () => ({ matched: await count(), changed }) }
 }

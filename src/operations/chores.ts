@@ -2,8 +2,8 @@ import { errorRecord } from '../std/error-record.ts'
 import { ticks } from '../std/sleep.ts'
 import { rescue } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
-import { endHolds, finishDone } from '../store/operations.ts'
-import { createHistoryPartitions, forgetSilent } from '../store/workers.ts'
+import { beginVerifying, endHolds, finishDone, settleCancelling, settlePausing } from '../store/lifecycle.ts'
+import { createHistoryPartitions, dropHistoryPartitions, forgetSilent } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Registry } from './registry.ts'
 
@@ -12,6 +12,7 @@ interface Deps {
   registry: Registry
   telemetry: Telemetry
   leaseMs: number
+  keepDays: number
   signal: AbortSignal
 }
 
@@ -25,6 +26,7 @@ export async function keepHouse(deps: Deps): Promise<void> {
     try {
       if (Date.now() >= partitionsAt) {
         await createHistoryPartitions(deps.database.control, { weeksAhead })
+        await dropHistoryPartitions(deps.database.control, { keepDays: deps.keepDays })
         partitionsAt = Date.now() + partitionsEveryMs
       }
       await sweep(deps)
@@ -36,30 +38,43 @@ export async function keepHouse(deps: Deps): Promise<void> {
   }
 }
 
-async function sweep({ database: { control }, telemetry, leaseMs, registry }: Deps): Promise<void> {
-  for (const freed of await rescue(control)) {
-    const { id, operation_id, worker_id, crashes } = freed
+async function sweep(deps: Deps): Promise<void> {
+  const { telemetry } = deps
+  const { control } = deps.database
+  for (const { id, operation_id, worker_id, crashes } of await rescue(control)) {
     telemetry.emit('batch.rescued', { batchId: id, operationId: operation_id, workerId: worker_id, crashes })
   }
   await endHolds(control)
-  await finishOperations({ database: { control }, telemetry, registry })
-  await forgetSilent(control, { afterMs: leaseMs * 20 })
+  await settleOperations(deps)
+  await forgetSilent(control, { afterMs: deps.leaseMs * 20 })
 }
 
-/** Ends the operations that have nothing left to do. */
-export async function finishOperations({
-  database,
+/** Brings operations to the end that they wait for (stopped, cancelled, second pass, finished); tells whether any. */
+export async function settleOperations({
+  database: { control },
   telemetry,
-  registry,
-}: Pick<Deps, 'telemetry' | 'registry'> & { database: Pick<Database, 'control'> }): Promise<void> {
-  for (const done of await finishDone(database.control, { names: registry.names })) {
+  registry: { names },
+}: Pick<Deps, 'telemetry' | 'registry' | 'database'>): Promise<boolean> {
+  const paused = await settlePausing(control)
+  const cancelled = await settleCancelling(control)
+  for (const { id: operationId, name } of cancelled) {
+    telemetry.emit('operation.cancelled', { operationId, name })
+  }
+  const verifying = await beginVerifying(control, { names })
+  for (const { id: operationId, name } of verifying) {
+    telemetry.emit('operation.verifying', { operationId, name })
+  }
+  const finished = await finishDone(control, { names })
+  for (const done of finished) {
     telemetry.emit('operation.finished', {
       operationId: done.id,
       name: done.name,
       rowsSeen: done.rows_seen,
       rowsChanged: done.rows_changed,
+      rowsQuarantined: done.rows_quarantined,
       batches: done.batches_finished,
       elapsedMs: done.elapsed_ms,
     })
   }
+  return [paused, cancelled, verifying, finished].some((settled) => settled.length > 0)
 }

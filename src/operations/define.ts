@@ -18,8 +18,20 @@ export interface PerformContext<Args> extends ScopeContext<Args> {
   batch: Batch
 }
 
+/** What work with effects outside of the database receives: rows as they were read, in no transaction. */
+export interface ExternalContext<Args> extends ScopeContext<Args> {
+  rows: Record<string, unknown>[]
+  /**
+   * The idempotency key of a row: the same in every attempt, so that the receiver can tell a repetition. The work may
+   * run more than once for a row, when a crash comes between the effect and the checkpoint.
+   */
+  keyOf: (row: object) => string
+  /** Aborts when the batch was lost to another worker or the worker must end. */
+  signal: AbortSignal
+}
+
 /** How an operation is declared; see {@link defineOperation}. */
-export interface OperationSpec<Args> {
+interface CommonSpec<Args> {
   /** Unique among the definitions of an application; stored with each operation, so keep it when you rename code. */
   name: string
   /** The table to walk, as you would write it in SQL. */
@@ -28,30 +40,54 @@ export interface OperationSpec<Args> {
   cursor?: readonly [string, ...string[]]
   /** Which rows belong to the operation. Default: all. */
   scope?(context: ScopeContext<Args>): Sql
-  /**
-   * The work on one sub-batch, inside its transaction. Returns how many rows it changed; without a number, what
-   * `batch.delete` and `batch.update` changed is counted.
-   */
-  perform(context: PerformContext<Args>): Promise<number | void>
   /** Rows per batch, the unit that one worker leases. Default: 50,000. */
   batchSize?: number
   /** Rows per sub-batch, which is one transaction. Default: 1,000. */
   subBatchSize?: number
   /** How many batches of one operation may run at once. Default: 1. */
   lanes?: number
+  /** More of the workers' time than others of the same tenant. Default: normal. */
+  priority?: 'low' | 'normal' | 'high'
+  /** `table` (default): waits while another operation works on the same table. `none`: may share it. */
+  conflicts?: 'table' | 'none'
+  /** `end` (default): the last key is fixed at the start. `empty`: goes on while there are rows behind the last one. */
+  until?: 'end' | 'empty'
+  /** `restart` (default): every run begins at the first row. `continue`: behind the last key of the last finished run. */
+  recur?: 'restart' | 'continue'
+  /** Rows that are in scope after they were processed do not exist: look for such rows before finishing. */
+  verify?: boolean
+  /** How many rows may be isolated before the operation stops and waits for a person. Default: 1,000. */
+  quarantineLimit?: number
+  /** Each run waits until a person approves it. */
+  approval?: boolean
 }
 
-/** {@link OperationSpec} with a schema for its args; any Standard Schema library will do (zod, valibot, arktype …). */
-export interface OperationSpecWithArgs<Schema extends StandardSchemaV1> extends OperationSpec<
-  StandardSchemaV1.InferOutput<Schema>
-> {
-  args: Schema
+/** An operation that changes the database, and nothing else: each sub-batch takes effect once. */
+export interface OperationSpec<Args> extends CommonSpec<Args> {
+  effects?: 'database'
+  /**
+   * The work on one sub-batch, inside its transaction. Returns how many rows it changed; without a number, what
+   * `batch.delete` and `batch.update` changed is counted.
+   */
+  perform(context: PerformContext<Args>): Promise<number | void>
 }
+
+/** An operation with effects outside of the database: a sub-batch takes effect at least once. */
+export interface ExternalSpec<Args> extends CommonSpec<Args> {
+  effects: 'external'
+  /** The work on the rows of one sub-batch, in no transaction. Returns how many it changed; by default all. */
+  perform(context: ExternalContext<Args>): Promise<number | void>
+}
+
+/** {@link OperationSpec} or {@link ExternalSpec} with a schema for its args (zod, valibot, arktype …). */
+export type WithArgs<Schema extends StandardSchemaV1, Spec> = Spec & { args: Schema }
 
 /** Args checked, functions closed over them: all that running a batch needs to know of a definition. */
 export interface BoundOperation {
+  readonly effects: 'database' | 'external'
   scope(startedAt: string): Sql | undefined
-  perform(batch: Batch, startedAt: string): Promise<number | void>
+  perform(context: Omit<PerformContext<never>, 'args'>): Promise<number | void>
+  performExternal(context: Omit<ExternalContext<never>, 'args'>): Promise<number | void>
 }
 
 /** A defined operation. `Input` is what starting it takes as args. */
@@ -62,15 +98,31 @@ export interface OperationDefinition<in Input = never> {
   readonly batchSize: number
   readonly subBatchSize: number
   readonly lanes: number
+  readonly priority: 'low' | 'normal' | 'high'
+  readonly conflicts: 'table' | 'none'
+  readonly until: 'end' | 'empty'
+  readonly recur: 'restart' | 'continue'
+  readonly verify: boolean
+  readonly quarantineLimit: number
+  readonly approval: boolean
   /** Checks stored args against the schema and gives the functions to run with them. */
   bind(stored: Json): Promise<BoundOperation>
   /** Exists for the type checker only: ties the definition to the args that starting it takes. */
   readonly takes?: (args: Input) => void
 }
 
-const defaults = { batchSize: 50_000, subBatchSize: 1_000, lanes: 1 } as const
-
-const options = ['name', 'table', 'cursor', 'scope', 'perform', 'batchSize', 'subBatchSize', 'lanes', 'args'] as const
+const defaults = {
+  batchSize: 50_000,
+  subBatchSize: 1_000,
+  lanes: 1,
+  priority: 'normal',
+  conflicts: 'table',
+  until: 'end',
+  recur: 'restart',
+  verify: false,
+  quarantineLimit: 1_000,
+  approval: false,
+} as const
 
 /**
  * Defines an operation: a change over a table, made batch by batch.
@@ -91,31 +143,41 @@ const options = ['name', 'table', 'cursor', 'scope', 'perform', 'batchSize', 'su
  * ```
  */
 export function defineOperation<const Schema extends StandardSchemaV1>(
-  spec: OperationSpecWithArgs<Schema>,
+  spec: WithArgs<Schema, OperationSpec<StandardSchemaV1.InferOutput<Schema>>>,
+): OperationDefinition<StandardSchemaV1.InferInput<Schema>>
+export function defineOperation<const Schema extends StandardSchemaV1>(
+  spec: WithArgs<Schema, ExternalSpec<StandardSchemaV1.InferOutput<Schema>>>,
 ): OperationDefinition<StandardSchemaV1.InferInput<Schema>>
 export function defineOperation(spec: OperationSpec<undefined>): OperationDefinition<undefined>
-export function defineOperation(
-  spec: OperationSpec<unknown> & { args?: StandardSchemaV1 },
-): OperationDefinition<undefined> {
+export function defineOperation(spec: ExternalSpec<undefined>): OperationDefinition<undefined>
+export function defineOperation(spec: AnySpec): OperationDefinition<undefined> {
   checkSpec(spec)
-  return {
-    name: spec.name,
-    table: spec.table,
-    cursor: spec.cursor,
-    batchSize: spec.batchSize ?? defaults.batchSize,
-    subBatchSize: spec.subBatchSize ?? defaults.subBatchSize,
-    lanes: spec.lanes ?? defaults.lanes,
-    async bind(stored) {
-      const args = await validateArgs(spec.name, spec.args, stored)
-      return {
-        scope: (startedAt) => spec.scope?.({ args, startedAt }),
-        perform: async (batch, startedAt) => spec.perform({ args, startedAt, batch }),
-      }
-    },
-  }
+  const given = Object.entries(spec).filter(([key, value]) => key in defaults && value !== undefined)
+  const { name, table, cursor } = spec
+  return { ...defaults, ...Object.fromEntries(given), name, table, cursor, bind: (stored) => bind(spec, stored) }
 }
 
-function checkSpec(spec: OperationSpec<unknown>): void {
+type AnySpec = (OperationSpec<unknown> | ExternalSpec<unknown>) & { args?: StandardSchemaV1 }
+
+async function bind(spec: AnySpec, stored: Json): Promise<BoundOperation> {
+  const args = await validateArgs(spec.name, spec.args, stored)
+  const scope = (startedAt: string): Sql | undefined => spec.scope?.({ args, startedAt })
+  if (spec.effects === 'external') {
+    return {
+      effects: 'external',
+      scope,
+      perform: misplaced,
+      performExternal: async (c) => spec.perform({ ...c, args }),
+    }
+  }
+  return { effects: 'database', scope, perform: async (c) => spec.perform({ ...c, args }), performExternal: misplaced }
+}
+
+function misplaced(): never {
+  throw new TypeError('an operation has either database or external effects')
+}
+
+function checkSpec(spec: AnySpec): void {
   const name = typeof spec.name === 'string' ? spec.name : ''
   const refuse = (problem: string): never => {
     throw new SluiceError('DEFINITION_INVALID', {
@@ -127,20 +189,45 @@ function checkSpec(spec: OperationSpec<unknown>): void {
     refuse('its name must start with a letter and have up to 100 letters, digits, ".", "_" or "-"')
   }
   for (const key of Object.keys(spec)) {
-    if (!(options as readonly string[]).includes(key)) refuse(`there is no option "${key}".${didYouMean(key, options)}`)
+    if (!options.includes(key)) refuse(`there is no option "${key}".${didYouMean(key, options)}`)
   }
   if (!isText(spec.table)) refuse('"table" must be the name of a table')
   if (spec.cursor !== undefined && !isCursor(spec.cursor))
     refuse('"cursor" must list one or more different column names')
   if (typeof spec.perform !== 'function') refuse('"perform" must be a function')
   if (spec.scope !== undefined && typeof spec.scope !== 'function') refuse('"scope" must be a function')
-  for (const key of ['batchSize', 'subBatchSize', 'lanes'] as const) {
+  for (const key of ['batchSize', 'subBatchSize', 'lanes', 'quarantineLimit'] as const) {
     const value = spec[key]
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)) {
       refuse(`"${key}" must be a whole number from 1 to 10,000,000`)
     }
   }
+  for (const [key, words] of Object.entries(choices)) {
+    const value = spec[key as keyof typeof choices]
+    if (value !== undefined && !words.includes(value)) refuse(`"${key}" must be ${words.join(' or ')}`)
+  }
 }
+
+const choices: Record<'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'verify' | 'approval', unknown[]> = {
+  priority: ['low', 'normal', 'high'],
+  conflicts: ['table', 'none'],
+  until: ['end', 'empty'],
+  recur: ['restart', 'continue'],
+  effects: ['database', 'external'],
+  verify: [true, false],
+  approval: [true, false],
+}
+
+const options: readonly string[] = [
+  'name',
+  'table',
+  'cursor',
+  'scope',
+  'perform',
+  'args',
+  'effects',
+  ...Object.keys(defaults),
+]
 
 function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '' && !value.includes('\0')

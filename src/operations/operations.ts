@@ -1,24 +1,49 @@
 import { SluiceError } from '../errors.ts'
 import { sleep } from '../std/sleep.ts'
+import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
-import { find } from '../store/operations.ts'
+import * as lifecycle from '../store/lifecycle.ts'
+import { find, list, type OperationView, type Priority } from '../store/operations.ts'
+import * as quarantine from '../store/quarantine.ts'
+import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationDefinition } from './define.ts'
+import { planOperation, type OperationPlan } from './plan.ts'
+import { landmarksOf, placeOf, type Place } from './progress.ts'
 import type { Registry } from './registry.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
-import { finalStates } from './states.ts'
+import { finalStates, verbs, type OperationVerb } from './states.ts'
 import { statusOf, type OperationStatus } from './status.ts'
 
 interface Deps {
   database(): Promise<Database>
   registry: Registry
   telemetry: Telemetry
+  /** Works in this process on the named operations until it is disposed of. */
+  work(names: string[]): Promise<AsyncDisposable>
 }
 
 /** What follows a definition in a call to `start`: its args, where it takes any, and options. */
 export type StartParameters<Input> = undefined extends Input
   ? [args?: Input, options?: StartOptions]
   : [args: Input, options?: StartOptions]
+
+/** Who does it, and why; both are kept with the change. */
+export interface VerbOptions {
+  actor?: string
+  reason?: string
+}
+
+/** Limits that can be changed while an operation runs; they hold from the next sub-batch or batch on. */
+export interface Limits {
+  /** Batches at once. */
+  lanes?: number
+  /** Share of the time that each lane works, above 0 and up to 1; the rest of the time it rests between sub-batches. */
+  pace?: number
+  /** Rows per sub-batch, at most. */
+  subBatchSize?: number
+  priority?: Priority
+}
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -54,15 +79,32 @@ export class Operations {
     return startOperation(definition, { args, options }, { database: await this.#deps.database(), telemetry })
   }
 
+  /** What a start by that name would do, with all its checks and without writing anything. */
+  async plan(name: string, args?: unknown, { tenant, min, max }: StartOptions = {}): Promise<OperationPlan> {
+    const request = { args, bounds: { min, max }, tenant: tenant ?? null }
+    return planOperation(this.#deps.registry.find(name), request, await this.#deps.database())
+  }
+
   /** Where an operation stands, also after its end. */
   async get(id: string): Promise<OperationStatus> {
     const { control } = await this.#deps.database()
     const [view] = uuid.test(id) ? await find(control, { id }) : []
-    if (view !== undefined) return statusOf(view)
+    if (view !== undefined) return statusOf(view, await locate(control, view))
     throw new SluiceError('OPERATION_NOT_FOUND', {
       message: `There is no operation with id "${id.slice(0, 100)}"; history may have been dropped. Check the id.`,
       details: { id },
     })
+  }
+
+  /** Operations that are not over, oldest first, then those that are, latest first. */
+  async list({ name, tenant, limit = 100 }: { name?: string; tenant?: string; limit?: number } = {}): Promise<
+    OperationStatus[]
+  > {
+    const { control } = await this.#deps.database()
+    const bounded = Math.min(1_000, Math.max(1, Math.floor(limit)))
+    return (await list(control, { name: name ?? null, tenant: tenant ?? null, limit: bounded })).map((view) =>
+      statusOf(view),
+    )
   }
 
   /** Waits until an operation has ended, well or not, and gives its last status. Aborting the signal ends the wait. */
@@ -76,4 +118,158 @@ export class Operations {
       await sleep(everyMs, signal)
     }
   }
+
+  /** Stops an operation after its current sub-batches; cursor and counters are kept until it is resumed. */
+  async pause(id: string, options: VerbOptions = {}): Promise<OperationStatus> {
+    const status = await this.#act('pause', id, { options, already: ['paused', 'pausing'], run: lifecycle.pause })
+    const { actor = null, reason = null } = options
+    this.#deps.telemetry.emit('operation.paused', { operationId: id, name: status.name, reason, actor })
+    return status
+  }
+
+  /** Lets a paused or held operation go on where it stands. */
+  async resume(id: string, options: VerbOptions = {}): Promise<OperationStatus> {
+    const already = ['queued', 'active', 'verifying']
+    const status = await this.#act('resume', id, { options, already, run: lifecycle.resume })
+    this.#deps.telemetry.emit('operation.resumed', { operationId: id, name: status.name, actor: options.actor ?? null })
+    return status
+  }
+
+  /** Ends an operation without finishing it, after its current sub-batches. What is done stays done. */
+  async cancel(id: string, options: VerbOptions = {}): Promise<OperationStatus> {
+    const already = ['cancelling', 'cancelled']
+    const status = await this.#act('cancel', id, { options, already, run: lifecycle.cancel })
+    if (status.state === 'cancelled')
+      this.#deps.telemetry.emit('operation.cancelled', { operationId: id, name: status.name })
+    return status
+  }
+
+  /** Lets an operation begin that waits for approval. */
+  async approve(id: string, options: VerbOptions = {}): Promise<OperationStatus> {
+    const already = ['queued', 'active', 'verifying']
+    const status = await this.#act('approve', id, { options, already, run: lifecycle.resume })
+    this.#deps.telemetry.emit('operation.approved', {
+      operationId: id,
+      name: status.name,
+      actor: options.actor ?? null,
+    })
+    return status
+  }
+
+  /** Takes up what is left: quarantined rows, and the ranges of an operation that failed. */
+  async retry(id: string, options: VerbOptions = {}): Promise<OperationStatus> {
+    const before = await this.get(id)
+    if (!(verbs.retry as readonly string[]).includes(before.state)) throw refused('retry', before)
+    const { control } = await this.#deps.database()
+    const actor = options.actor ?? null
+    const [taken] = await quarantine.retry(control, { id, actor, reason: options.reason ?? null })
+    if (taken === undefined) throw refused('retry', before)
+    this.#deps.telemetry.emit('operation.retried', { operationId: id, name: before.name, ranges: taken.ranges, actor })
+    return this.get(id)
+  }
+
+  /** Changes limits while an operation runs. */
+  async set(id: string, limits: Limits, options: VerbOptions = {}): Promise<OperationStatus> {
+    checkLimits(limits)
+    const before = await this.get(id)
+    const { control } = await this.#deps.database()
+    const [changed] = await lifecycle.set(control, { id, from: verbs.set, ...limits })
+    if (changed === undefined) throw refused('set', before)
+    const about = { operationId: id, name: before.name, limits: { ...limits }, actor: options.actor ?? null }
+    this.#deps.telemetry.emit('operation.changed', about)
+    return this.get(id)
+  }
+
+  /**
+   * Drives an operation to its end now, in this process and with all others, and waits: for deploy scripts. Look at the
+   * state that it gives: one that is paused or disabled meanwhile ends the wait, too.
+   */
+  async finalize(
+    id: string,
+    { signal, ...options }: VerbOptions & { signal?: AbortSignal } = {},
+  ): Promise<OperationStatus> {
+    const before = await this.get(id)
+    if (finalStates.includes(before.state)) return before
+    if (!(verbs.finalize as readonly string[]).includes(before.state)) throw refused('finalize', before)
+    this.#deps.registry.find(before.name)
+    if (['paused', 'pausing', 'held'].includes(before.state)) await this.resume(id, options)
+    await this.set(id, { priority: 'high', pace: 1 }, options)
+    await using _working = await this.#deps.work([before.name])
+    for (;;) {
+      const status = await this.get(id)
+      // Stopped by a person or by the circuit breaker: nobody should wait for that in a deploy script.
+      const stopped = status.disabled || status.state === 'paused' || signal?.aborted === true
+      if (stopped || finalStates.includes(status.state)) return status
+      await sleep(100, signal)
+    }
+  }
+
+  /** The kill switch: stops every run of a definition at once, also those started later, until it is enabled. */
+  async disable(name: string, options: VerbOptions = {}): Promise<void> {
+    const { control } = await this.#deps.database()
+    const about = { name, reason: options.reason ?? null, actor: options.actor ?? null }
+    await lifecycle.disable(control, about)
+    this.#deps.telemetry.emit('operation.disabled', about)
+  }
+
+  /** Lets a disabled definition run again. */
+  async enable(name: string, options: VerbOptions = {}): Promise<void> {
+    const { control } = await this.#deps.database()
+    await lifecycle.enable(control, { name })
+    this.#deps.telemetry.emit('operation.enabled', { name, actor: options.actor ?? null })
+  }
+
+  /** The ranges of an operation that could not be processed and were not retried, with their errors. */
+  async quarantined(id: string, { limit = 100 }: { limit?: number } = {}): Promise<quarantine.QuarantinedRange[]> {
+    const { control } = await this.#deps.database()
+    return quarantine.list(control, { operationId: (await this.get(id)).id, limit })
+  }
+
+  /** One guarded change; when it finds nothing to change, says why. Doing again what is done changes nothing. */
+  async #act(
+    verb: OperationVerb,
+    id: string,
+    { options, already, run }: { options: VerbOptions; already: string[]; run: typeof lifecycle.pause },
+  ): Promise<OperationStatus> {
+    const before = await this.get(id)
+    const { control } = await this.#deps.database()
+    const { reason = null, actor = null } = options
+    const [changed] = await run(control, { id, from: verbs[verb], reason, actor })
+    const after = await this.get(id)
+    if (changed === undefined && !already.includes(after.state)) throw refused(verb, before)
+    return after
+  }
+}
+
+/** Where an unfinished operation is in its table, by the planner's statistics. */
+async function locate(connection: Connection, view: OperationView): Promise<Place | undefined> {
+  const [column, type] = [view.cursor_columns[0], view.cursor_types[0]]
+  // A second pass has been at the end before.
+  if (view.finished_at !== null || view.pass > 1 || column === undefined || type === undefined) return undefined
+  const histogram = await readHistogram(connection, { table: view.table_name, column, type }, landmarksOf(view))
+  return histogram && placeOf(histogram)
+}
+
+function refused(verb: OperationVerb, { id, name, state }: OperationStatus): SluiceError {
+  return new SluiceError('OPERATION_STATE', {
+    message: `"${name}" (${id}) is ${state.replaceAll('_', ' ')}; ${verb} is possible when it is ${verbs[verb].join(', ').replaceAll('_', ' ')}.`,
+    details: { id, state, verb, possible: verbs[verb] },
+  })
+}
+
+const whole = (value: number | undefined): boolean =>
+  value === undefined || (Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)
+
+function checkLimits({ lanes, pace, subBatchSize, priority }: Limits): void {
+  const problem = !whole(lanes)
+    ? '"lanes" must be a whole number from 1'
+    : !whole(subBatchSize)
+      ? '"subBatchSize" must be a whole number from 1'
+      : pace !== undefined && !(pace > 0 && pace <= 1)
+        ? '"pace" must be above 0 and at most 1'
+        : priority !== undefined && !['low', 'normal', 'high'].includes(priority)
+          ? '"priority" must be low, normal or high'
+          : undefined
+  if (problem === undefined) return
+  throw new SluiceError('ARGS_INVALID', { message: `These limits cannot be set: ${problem}.`, details: { problem } })
 }

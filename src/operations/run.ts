@@ -9,161 +9,139 @@
  * once and never carved again, so no two batches share a key. Only the holder of the nonce commits, so it does not
  * matter how late a stalled worker wakes up. No statement is unbounded: each carries a key window.
  *
+ * Rows that cannot be processed are found by halving the sub-batch: what is good commits on the way, and the one bad
+ * row is isolated with its error while the batch goes on behind it.
+ *
  * On a crash the lease runs out, any worker frees the batch, and another takes it over at its checkpoint. When the
  * connection breaks around a COMMIT, nobody guesses: the claim row is read again, waiting for the doubtful transaction
  * to end, and says where to go on.
  */
-import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
-import * as batches from '../store/batches.ts'
-import * as operations from '../store/operations.ts'
+import { release } from '../store/batches.ts'
 import type { Key } from '../store/operations.ts'
-import { classify } from '../store/sqlstate.ts'
-import { about, type BatchRun } from './batch-run.ts'
-import { findCheckpoint, settleFinish } from './doubt.ts'
-import { CheckpointMoved, ClaimLost, nextWindow, runSubBatch, sameKey, type SubBatchWork } from './sub-batch.ts'
-import { judge, type Verdict } from './verdict.ts'
+import { charge } from '../store/picking.ts'
+import { countRows } from '../targets/window.ts'
+import { about, lost, warn, type BatchRun } from './batch-run.ts'
+import { settleFinish } from './doubt.ts'
+import { careAfterCrash, isolateCrashed } from './isolate.ts'
+import { recover, settleFailure } from './recover.ts'
+import { nextWindow, passOver, runSubBatch, sameKey, type NextWindow, type SubBatchWork } from './sub-batch.ts'
 
-interface Progress {
+/** Where a batch is, and how it takes its next step. */
+export interface Progress {
   at: Key | null
   subBatchSize: number
-  /** Errors since the last sub-batch that committed. */
+  /** The size to come back to after errors made it smaller. */
+  wantedSize: number
+  /** Rows that a second pass looks at in one go, as long as none of them is in scope. */
+  lookSize: number
+  /** Errors since the last sub-batch that committed, and those of them on a single row. */
   inARow: number
+  onOneRow: number
 }
+
+/** So many times the sub-batch can be looked at when nothing needs to be changed. */
+const lookFactor = 50
 
 /** Works on a batch until it is finished, given back, or lost. Never throws: every end is settled in the database. */
 export async function runBatch(run: BatchRun): Promise<void> {
-  const progress: Progress = { at: run.batch.checkpoint, subBatchSize: run.batch.sub_batch_size, inARow: 0 }
+  const progress = beginning(run)
   run.telemetry.emit('batch.started', {
     ...about(run),
     workerId: run.batch.worker_id,
     resumed: run.batch.errors > 0 || run.batch.crashes > 0 || !sameKey(progress.at, run.batch.lower_key),
   })
+  const began = performance.now()
   const work = await prepare(run).catch(async (error: unknown) => {
-    await settle(run, { kind: 'fail' }, error)
+    await settleFailure(run, error)
     return undefined
   })
-  if (work === undefined) return
+  if (work !== undefined) await walk(run, work, progress)
+  await account(run, performance.now() - began)
+}
+
+function beginning({ batch, operation }: BatchRun): Progress {
+  const wantedSize = Math.min(batch.sub_batch_size, operation.sub_batch_size)
+  const subBatchSize = Math.max(1, Math.floor(wantedSize / careAfterCrash ** Math.min(batch.crashes, 6)))
+  return { at: batch.checkpoint, subBatchSize, wantedSize, lookSize: wantedSize * lookFactor, inARow: 0, onOneRow: 0 }
+}
+
+/** Stored args meet today's code here: what does not fit any more fails the operation before it touches a row. */
+async function prepare(run: BatchRun): Promise<SubBatchWork> {
+  const { held, walk: path, leaseMs, operation, database } = run
+  const bound = await run.definition.bind(operation.args)
+  const startedAt = operation.created_text
+  const signal = AbortSignal.any([held.signal, run.ending])
+  const scope = bound.scope(startedAt)
+  return {
+    database,
+    claim: held,
+    operationId: operation.id,
+    pass: run.batch.pass,
+    walk: path,
+    scope,
+    bound,
+    startedAt,
+    leaseMs,
+    signal,
+  }
+}
+
+async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
+  if ((await isolateCrashed(run, work, progress)) === 'over') return
   while (!sameKey(progress.at, run.batch.upper_key)) {
     await run.trusted(run.stopping)
     if (run.held.signal.aborted) return lost(run, 'renewal')
     if (run.stopping.aborted) return giveBack(run)
     try {
-      await step(run, work, progress)
+      await (run.batch.pass > 1 ? look(run, work, progress) : step(run, work, progress))
     } catch (error) {
-      if ((await recover(run, progress, error)) === 'over') return
+      const next = await recover(run, work, { progress, error })
+      if (next === 'give back') return giveBack(run)
+      if (next === 'over') return
     }
   }
   await finish(run)
 }
 
-/** Stored args meet today's code here: what does not fit any more fails the operation before it touches a row. */
-async function prepare(run: BatchRun): Promise<SubBatchWork> {
-  const { held, walk, leaseMs, operation, database } = run
-  const bound = await run.definition.bind(operation.args)
-  const startedAt = operation.created_text
-  const signal = AbortSignal.any([held.signal, run.ending])
-  return { pool: database.work, claim: held, walk, scope: bound.scope(startedAt), bound, startedAt, leaseMs, signal }
+async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
+  const rest = { lower: progress.at, upper: run.batch.upper_key, size: progress.subBatchSize }
+  await commit(run, work, { progress, next: await nextWindow(work, rest) })
 }
 
-async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
-  const { batch, database, walk, held } = run
-  const rest = { lower: progress.at, upper: batch.upper_key, size: progress.subBatchSize }
-  const next = await nextWindow(database.work, walk, rest)
-  const result = await runSubBatch(work, next)
+/** A step of the second pass: a wide window without a row in scope is passed over, one with some is narrowed down. */
+async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
+  const size = Math.max(progress.lookSize, progress.subBatchSize)
+  const next = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size })
+  const found = await countRows(work.database.work, work.walk, next.window, work.scope)
+  if (found > 0 && next.rows > progress.subBatchSize) {
+    progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
+    return
+  }
+  progress.lookSize = Math.min(progress.wantedSize * lookFactor, progress.lookSize * 2)
+  // The first pass has counted the others.
+  if (found > 0) return commit(run, work, { progress, next: { ...next, rows: found } })
+  await passOver(work, next.window)
+  progress.at = next.window.upper
+  run.held.progress()
+}
+
+async function commit(
+  run: BatchRun,
+  work: SubBatchWork,
+  { progress, next }: { progress: Progress; next: NextWindow },
+): Promise<void> {
+  const { pace, subBatchSize, ...result } = await runSubBatch(work, next)
   progress.at = next.window.upper
   progress.inARow = 0
-  held.progress()
+  progress.onOneRow = 0
+  progress.wantedSize = subBatchSize
+  progress.subBatchSize = Math.min(subBatchSize, progress.subBatchSize * 2)
+  run.held.progress()
+  run.outcomes.ok()
   run.telemetry.emit('sub-batch.committed', { ...about(run), rowsSeen: next.rows, ...result })
-}
-
-/** Decides what an error means for the batch. `over`: this worker has nothing more to do with it. */
-async function recover(run: BatchRun, progress: Progress, error: unknown): Promise<'on' | 'over'> {
-  if (error instanceof ClaimLost) return (lost(run, 'sub-batch'), 'over')
-  if (run.held.signal.aborted) return (lost(run, 'renewal'), 'over')
-  if (run.ending.aborted) return (await giveBack(run), 'over')
-  progress.inARow += 1
-  const counts = { inARow: progress.inARow, errors: run.batch.errors, subBatchSize: progress.subBatchSize }
-  const verdict: Verdict =
-    error instanceof CheckpointMoved ? { kind: 'reconnect', waitMs: 0 } : judge(classify(error), counts, Math.random())
-  switch (verdict.kind) {
-    case 'again':
-      progress.subBatchSize = verdict.subBatchSize
-      return lookAgain(run, progress, { error, waitMs: verdict.waitMs })
-    case 'reconnect':
-      return lookAgain(run, progress, { error, waitMs: verdict.waitMs })
-    case 'retry':
-    case 'hold':
-    case 'fail':
-      await settle(run, verdict, error)
-      return 'over'
-  }
-}
-
-/** Waits, then takes the place to go on from the claim row: only that knows whether a doubtful COMMIT took effect. */
-async function lookAgain(
-  run: BatchRun,
-  progress: Progress,
-  after: { error: unknown; waitMs: number },
-): Promise<'on' | 'over'> {
-  run.telemetry.emit('batch.retried', {
-    ...about(run),
-    error: errorRecord(after.error),
-    attempt: progress.inARow,
-    waitMs: after.waitMs,
-  })
-  await sleep(after.waitMs, AbortSignal.any([run.stopping, run.held.signal]))
-  const found = await findCheckpoint(run)
-  if (found === 'stopped') return (await giveBack(run), 'over')
-  if (found === 'lost') return (lost(run, 'sub-batch'), 'over')
-  if (classify(after.error) === 'connection') {
-    const outcome = sameKey(found.checkpoint, progress.at) ? 'rolled back' : 'committed'
-    run.telemetry.emit('sub-batch.doubted', { ...about(run), outcome })
-  }
-  progress.at = found.checkpoint
-  return 'on'
-}
-
-/** Gives the batch up after an error, in the way that the verdict says. */
-async function settle(
-  run: BatchRun,
-  verdict: Extract<Verdict, { kind: 'retry' | 'hold' | 'fail' }>,
-  error: unknown,
-): Promise<void> {
-  const record = errorRecord(error)
-  const { control } = run.database
-  try {
-    if (verdict.kind === 'fail') {
-      const [failed] = await operations.fail(control, { ...run.held, error: record })
-      if (failed === undefined) return lost(run, 'finish')
-      run.telemetry.emit('operation.failed', { operationId: failed.id, name: run.operation.name, error: record })
-      return
-    }
-    if (verdict.kind === 'hold') await holdOperation(run, record.message, verdict.waitMs)
-    const counts = verdict.kind === 'retry'
-    const kept = await batches.retry(control, { ...run.held, error: record, waitMs: verdict.waitMs, counts })
-    if (kept.length === 0) return lost(run, 'finish')
-    run.telemetry.emit('batch.retried', {
-      ...about(run),
-      error: record,
-      attempt: run.batch.errors + 1,
-      waitMs: verdict.waitMs,
-    })
-  } catch (again) {
-    // What could not be written is settled by the lease: it runs out and the batch is taken up where it stands.
-    warn(run, 'could not record an error', again)
-  }
-}
-
-async function holdOperation(run: BatchRun, reason: string, waitMs: number): Promise<void> {
-  const [held] = await operations.hold(run.database.control, { ...run.held, reason, waitMs })
-  if (held === undefined) return
-  run.telemetry.emit('operation.held', {
-    operationId: run.operation.id,
-    name: run.operation.name,
-    reason,
-    until: held.until,
-  })
+  // The rest is between transactions, never inside one.
+  if (pace < 1) await sleep(result.elapsedMs * (1 / pace - 1), AbortSignal.any([run.stopping, run.held.signal]))
 }
 
 async function finish(run: BatchRun): Promise<void> {
@@ -181,7 +159,7 @@ async function finish(run: BatchRun): Promise<void> {
 
 async function giveBack(run: BatchRun): Promise<void> {
   try {
-    const given = await batches.release(run.database.control, run.held)
+    const given = await release(run.database.control, run.held)
     if (given.length === 0) return lost(run, 'finish')
     run.telemetry.emit('batch.released', about(run))
   } catch (error) {
@@ -190,10 +168,12 @@ async function giveBack(run: BatchRun): Promise<void> {
   }
 }
 
-function lost(run: BatchRun, at: 'renewal' | 'sub-batch' | 'finish'): void {
-  run.telemetry.emit('batch.lost', { ...about(run), at })
-}
-
-function warn(run: BatchRun, what: string, error: unknown): void {
-  run.telemetry.emit('warning', { message: `${run.operation.name}: ${what}: ${errorRecord(error).message}` })
+/** What the batch has cost goes to its tenant's share, however it ended. */
+async function account(run: BatchRun, busyMs: number): Promise<void> {
+  try {
+    await charge(run.database.control, { operationId: run.operation.id, busyMs })
+  } catch (error) {
+    // Fairness can do without one entry.
+    warn(run, 'could not account for a batch', error)
+  }
 }

@@ -1,14 +1,9 @@
-import { createHash } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as operations from '../store/operations.ts'
-import type { Json } from '../std/json.ts'
 import { uuidv7 } from '../std/uuid.ts'
-import { checkScope } from '../targets/change.ts'
-import { resolveCursor } from '../targets/cursor.ts'
-import { describeTable } from '../targets/table.ts'
-import { lastKey } from '../targets/window.ts'
+import { fingerprint, plan } from './plan.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from './args.ts'
 import type { OperationDefinition } from './define.ts'
@@ -21,6 +16,10 @@ export interface StartOptions {
   tenant?: string
   /** Who started it, for the record. */
   actor?: string
+  /** Begin behind this key (one value per cursor column), such as the last one that another run came to. */
+  min?: readonly unknown[]
+  /** End at this key, which is still included. */
+  max?: readonly unknown[]
 }
 
 /** What starting an operation gives. */
@@ -36,22 +35,31 @@ export async function startOperation(
   request: { args: unknown; options: StartOptions },
   { database, telemetry }: { database: Database; telemetry: Telemetry },
 ): Promise<StartedOperation> {
-  const { tx, tenant, actor } = request.options
+  const { tx, tenant, actor, min, max } = request.options
   const connection = tx === undefined ? database.control : onConnection(tx, database.control.schema)
   const args = storeArgs(definition.name, request.args)
   const labels = storeArgs(definition.name, { tenant, actor }) as { tenant?: string; actor?: string }
   const owner = { tenant: labels.tenant ?? null, actor: labels.actor ?? null }
-  const planned = await plan({ checks: database.control, reads: connection }, definition, args)
+  const mark = fingerprint(definition.name, args, owner.tenant)
+  const bounds = { min, max, mark }
+  const planned = await plan({ checks: database.control, reads: connection }, definition, { args, bounds })
   const started = await record(connection, {
     id: uuidv7(),
     name: definition.name,
     args,
     ...owner,
-    fingerprint: fingerprint(definition.name, args, owner.tenant),
+    status: definition.approval ? 'awaiting_approval' : 'queued',
+    fingerprint: mark,
     ...planned,
+    // A last key that is given is the end, whatever comes behind it.
+    until: max === undefined ? definition.until : 'end',
+    verify: definition.verify,
+    priority: definition.priority,
+    conflicts: definition.conflicts,
     lanes: definition.lanes,
     batchSize: definition.batchSize,
     subBatchSize: definition.subBatchSize,
+    quarantineLimit: definition.quarantineLimit,
   })
   const { table } = planned
   telemetry.emit('operation.started', {
@@ -64,28 +72,6 @@ export async function startOperation(
   return started
 }
 
-type Planned = Pick<operations.NewOperation, 'table' | 'cursorColumns' | 'cursorTypes' | 'carveEnd' | 'rowsEstimate'>
-
-/** The checks have a connection of their own, because one that fails would end the user's transaction with it. */
-async function plan(
-  { checks, reads }: { checks: Connection; reads: Connection },
-  definition: OperationDefinition,
-  args: Json,
-): Promise<Planned> {
-  const bound = await definition.bind(args)
-  const shape = await describeTable(checks, definition.table)
-  const cursor = resolveCursor(shape, definition.cursor)
-  const scope = bound.scope(new Date().toISOString())
-  if (scope !== undefined) await checkScope(checks, shape.qualifiedName, scope)
-  return {
-    table: shape.qualifiedName,
-    cursorColumns: cursor.columns,
-    cursorTypes: cursor.types,
-    carveEnd: await lastKey(reads, { table: shape.qualifiedName, cursor }),
-    rowsEstimate: shape.rowsEstimate,
-  }
-}
-
 async function record(connection: StoreConnection, operation: operations.NewOperation): Promise<StartedOperation> {
   // A competing start may have committed after our statement's snapshot: the next look sees it.
   for (let look = 1; look <= 5; look++) {
@@ -96,11 +82,4 @@ async function record(connection: StoreConnection, operation: operations.NewOper
     message: `Another transaction started an equal "${operation.name}" that this transaction cannot see. Start it from a READ COMMITTED transaction.`,
     details: { name: operation.name },
   })
-}
-
-/** Equal for equal name, args and tenant, whatever the order of the keys in args. */
-function fingerprint(name: string, args: Json, tenant: string | null): string {
-  return createHash('sha256')
-    .update(JSON.stringify([name, args, tenant]))
-    .digest('hex')
 }

@@ -2,7 +2,8 @@ import type { ErrorRecord } from '../std/error-record.ts'
 import { formatDuration } from '../std/duration.ts'
 import type { Json } from '../std/json.ts'
 import type { OperationView } from '../store/operations.ts'
-import type { OperationState } from './states.ts'
+import { etaOf, isPastEstimate, remainingRows, type Eta, type Place } from './progress.ts'
+import { finalStates, type OperationState } from './states.ts'
 
 /** An operation as a person or a page sees it. */
 export interface OperationStatus {
@@ -12,14 +13,32 @@ export interface OperationStatus {
   tenant: string | null
   actor: string | null
   state: OperationState
+  /** Why it is in that state, where somebody or something said so. */
+  reason: string | null
+  /** Its definition may not run. */
+  disabled: boolean
+  /** It could run, but no running worker knows it. */
+  parked: boolean
+  priority: 'low' | 'normal' | 'high'
+  lanes: number
+  pace: number
+  subBatchSize: number
   table: string
   /** Rows that the walk has passed, and those of them that were changed. */
   rowsSeen: number
+  /** Of these, the ones in scope: each was changed, skipped by the work, or isolated. */
+  rowsMatched: number
   rowsChanged: number
+  rowsSkipped: number
+  rowsQuarantined: number
   /** Rows of the table as PostgreSQL estimated them at the start; 0 when it had no estimate. */
   rowsEstimate: number
   /** From 0 to 1; 1 only when finished; undefined when there is no estimate to compare with. */
   progress: number | undefined
+  /** More rows were met than estimated at the start. */
+  pastEstimate: boolean
+  /** How long the rest will take, likely; undefined when nobody can know, or when it waits for a person. */
+  eta: Eta | undefined
   batchesFinished: number
   /** Batches that are leased or wait to be. */
   batches: { batch: number; state: 'ready' | 'running'; workerId: string | null; leaseMs: number | null }[]
@@ -33,8 +52,11 @@ export interface OperationStatus {
   asOf: Date
 }
 
-/** Turns a stored operation into a status. */
-export function statusOf(view: OperationView): OperationStatus {
+/** Turns a stored operation into a status, a more precise one when its place in the table is known. */
+export function statusOf(view: OperationView, place?: Place): OperationStatus {
+  const remaining = remainingRows(view, place)
+  const progress = progressOf(view, place === undefined ? undefined : remaining)
+  const comes = ['queued', 'active', 'held'].includes(view.status) && !view.disabled && view.workers > 0
   return {
     id: view.id,
     name: view.name,
@@ -42,11 +64,23 @@ export function statusOf(view: OperationView): OperationStatus {
     tenant: view.tenant,
     actor: view.actor,
     state: view.status,
+    reason: view.reason,
+    disabled: view.disabled,
+    parked: isParked(view),
+    priority: view.priority,
+    lanes: view.lanes,
+    pace: view.pace,
+    subBatchSize: view.sub_batch_size,
     table: view.table_name,
     rowsSeen: view.rows_seen,
+    rowsMatched: view.rows_matched,
     rowsChanged: view.rows_changed,
+    rowsSkipped: Math.max(0, view.rows_matched - view.rows_changed - view.rows_quarantined),
+    rowsQuarantined: view.rows_quarantined,
     rowsEstimate: view.rows_estimate,
-    progress: progressOf(view),
+    progress,
+    pastEstimate: isPastEstimate(view),
+    eta: comes && view.pass === 1 ? etaOf(view, { remaining, progress }) : undefined,
     batchesFinished: view.batches_finished,
     batches: view.running.map(({ batch, state, worker, leaseMs }) => ({ batch, state, workerId: worker, leaseMs })),
     limitedBy: limiterOf(view),
@@ -58,27 +92,55 @@ export function statusOf(view: OperationView): OperationStatus {
   }
 }
 
-type Counts = Pick<OperationView, 'status' | 'rows_seen' | 'rows_estimate'>
+type Counts = Pick<OperationView, 'status' | 'rows_seen' | 'rows_estimate'> & { pass?: number }
 
-/** Never 1 before the end: rows may have been added since the estimate. */
-export function progressOf({ status, rows_seen, rows_estimate }: Counts): number | undefined {
-  if (status === 'finished') return 1
-  return rows_estimate <= 0 ? undefined : Math.min(0.99, rows_seen / rows_estimate)
+/** Never 1 before the end: rows may have been added since the estimate, and a second pass may find some. */
+export function progressOf(
+  { status, rows_seen, rows_estimate, pass = 1 }: Counts,
+  remaining = rows_estimate <= 0 ? undefined : Math.max(0, rows_estimate - rows_seen),
+): number | undefined {
+  if (status === 'finished' || status === 'finished_with_quarantine') return 1
+  if (pass > 1) return 0.99
+  if (remaining === undefined || rows_seen + remaining === 0) return undefined
+  return Math.min(0.99, rows_seen / (rows_seen + remaining))
 }
 
-type Limits = Pick<OperationView, 'status' | 'running' | 'workers' | 'lanes' | 'hold_reason' | 'hold_until' | 'as_of'>
+type Limits = Pick<
+  OperationView,
+  'status' | 'running' | 'workers' | 'lanes' | 'pace' | 'reason' | 'hold_until' | 'disabled' | 'as_of'
+>
+
+const waiting: Partial<Record<OperationView['status'], string>> = {
+  awaiting_approval: 'waits for approval',
+  pausing: 'is about to pause',
+  cancelling: 'is about to be cancelled',
+}
+
+/** Ready to run, and nobody there who could. */
+function isParked({ status, workers }: Pick<Limits, 'status' | 'workers'>): boolean {
+  return ['queued', 'active', 'verifying'].includes(status) && workers === 0
+}
 
 /** The binding constraint, in words. */
 export function limiterOf(view: Limits): string {
-  if (view.status === 'finished' || view.status === 'failed') return 'nothing, it is over'
+  if ((finalStates as readonly string[]).includes(view.status)) return 'nothing, it is over'
+  if (view.disabled) return 'its definition is disabled'
+  if (view.status === 'paused') return `paused${view.reason === null ? '' : `: ${view.reason}`}`
   if (view.status === 'held') {
     const left = (view.hold_until?.getTime() ?? 0) - view.as_of.getTime()
-    return `held for ${formatDuration(Math.max(0, left))}: ${view.hold_reason ?? 'unknown reason'}`
+    return `held for ${formatDuration(Math.max(0, left))}: ${view.reason ?? 'unknown reason'}`
   }
+  return waiting[view.status] ?? limiterAtWork(view)
+}
+
+function limiterAtWork(view: Limits): string {
+  if (isParked(view)) return 'parked: no running worker knows it'
   const running = view.running.filter(({ state }) => state === 'running')
   const expired = running.find(({ leaseMs }) => (leaseMs ?? 0) < 0)
   if (expired !== undefined) return `batch ${expired.batch} waits to be taken over: its worker is gone`
-  if (running.length > 0) return `${running.length} of ${view.lanes} ${view.lanes === 1 ? 'lane' : 'lanes'} at work`
+  const pace = view.pace < 1 ? ` at a pace of ${Math.round(view.pace * 100)} %` : ''
+  if (running.length > 0)
+    return `${running.length} of ${view.lanes} ${view.lanes === 1 ? 'lane' : 'lanes'} at work${pace}`
   if (view.running.length > 0) return 'a batch waits for a free worker'
-  return view.workers > 0 ? 'the next batch is about to be carved' : 'no running worker knows it'
+  return view.status === 'queued' ? 'waits for its turn' : 'the next batch is about to be carved'
 }

@@ -1,9 +1,12 @@
 import type { Sql } from 'sql-template-tag'
 import * as batches from '../store/batches.ts'
+import type { Database } from '../store/database.ts'
 import type { Key } from '../store/operations.ts'
-import type { Pool } from '../store/pool.ts'
+import type { Transaction } from '../store/pool.ts'
+import { readKeyedRows } from '../targets/change.ts'
+import { closeQuarantined } from '../targets/quarantined.ts'
 import { countRows, keyAt, type KeyWindow, type Walk } from '../targets/window.ts'
-import { openBatch } from './batch.ts'
+import { openBatch, type Tally } from './batch.ts'
 import type { BoundOperation } from './define.ts'
 
 /** The fence refused: another worker owns the batch. */
@@ -16,10 +19,18 @@ export class CheckpointMoved extends Error {
   override readonly name = 'CheckpointMoved'
 }
 
+/** The operation is to stop: paused, cancelled, held by another lane, or its definition disabled. */
+export class StopAsked extends Error {
+  override readonly name = 'StopAsked'
+}
+
 /** What all sub-batches of a batch share. */
 export interface SubBatchWork {
-  pool: Pool
+  database: Database
   claim: batches.Claim
+  operationId: string
+  /** 2: the pass that looks for rows which the first did not meet. */
+  pass: number
   walk: Walk
   scope: Sql | undefined
   bound: BoundOperation
@@ -38,17 +49,22 @@ export interface NextWindow {
  * The next window of up to `size` rows after the checkpoint. The walk is over keys alone: a filter here would make the
  * database search on and on for matches. Outside of the transaction, to keep that one short.
  */
-export async function nextWindow(pool: Pool, walk: Walk, rest: KeyWindow & { size: number }): Promise<NextWindow> {
-  const { lower, upper, size } = rest
-  const key = await keyAt(pool, { walk, window: { lower, upper }, count: size })
+export async function nextWindow(
+  { database, walk }: Pick<SubBatchWork, 'database' | 'walk'>,
+  { lower, upper, size }: KeyWindow & { size: number },
+): Promise<NextWindow> {
+  const key = await keyAt(database.work, { walk, window: { lower, upper }, count: size })
   if (key !== null) return { window: { lower, upper: key }, rows: size }
-  return { window: { lower, upper }, rows: await countRows(pool, walk, { lower, upper }) }
+  return { window: { lower, upper }, rows: await countRows(database.work, walk, { lower, upper }) }
 }
 
-/** What one sub-batch did. */
+/** What one sub-batch did, and the limits that hold for the next one. */
 export interface SubBatchResult {
+  rowsMatched: number
   rowsChanged: number
   elapsedMs: number
+  pace: number
+  subBatchSize: number
 }
 
 /**
@@ -56,21 +72,83 @@ export interface SubBatchResult {
  * crash at any point repeats no row and skips none; a stale worker commits nothing.
  */
 export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise<SubBatchResult> {
-  const { pool, claim, walk, scope, bound, startedAt, leaseMs, signal } = work
+  if (work.bound.effects === 'external') return runExternal(work, next)
   const began = performance.now()
-  return pool.transaction(async (transaction) => {
-    const [fenced] = await batches.fence(transaction, claim)
-    if (fenced === undefined) throw new ClaimLost()
-    if (!sameKey(fenced.checkpoint, next.window.lower)) throw new CheckpointMoved()
-    const { batch, changed } = openBatch(transaction, { walk, window: next.window, scope }, signal)
-    const returned = await bound.perform(batch, startedAt)
-    signal.throwIfAborted()
-    const rowsChanged = countOf(returned) ?? changed()
-    const elapsedMs = Math.round(performance.now() - began)
-    const moved = { ...claim, at: next.window.upper, rowsSeen: next.rows, rowsChanged, elapsedMs, leaseMs }
-    const kept = await batches.checkpoint(transaction, moved)
+  return work.database.work.transaction(async (transaction) => {
+    const fenced = await passFence(transaction, work, next.window.lower)
+    const slice = { walk: work.walk, window: next.window, scope: work.scope }
+    const { batch, tally } = openBatch(transaction, slice, work.signal)
+    const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
+    work.signal.throwIfAborted()
+    const { matched, changed } = await tally()
+    return settle(transaction, work, { next, fenced, began, tally: { matched, changed: returned ?? changed } })
+  })
+}
+
+/**
+ * A sub-batch with effects outside of the database: the handler runs in no transaction, under the durable claim, and
+ * the checkpoint follows. A crash between the two repeats the sub-batch, with the same idempotency keys.
+ */
+async function runExternal(work: SubBatchWork, next: NextWindow): Promise<SubBatchResult> {
+  const began = performance.now()
+  const { database, walk, scope, signal, operationId } = work
+  await passFence(database.control, work, next.window.lower)
+  const keyed = await readKeyedRows(database.work, { walk, window: next.window, scope })
+  const keys = new Map(keyed.map(({ row, key }) => [row, `${operationId}:${key.join(':')}`]))
+  const keyOf = (row: object): string => keys.get(row as Record<string, unknown>) ?? notARow()
+  const rows = keyed.map(({ row }) => row)
+  const returned = countOf(await work.bound.performExternal({ rows, keyOf, signal, startedAt: work.startedAt }))
+  signal.throwIfAborted()
+  const tally = { matched: rows.length, changed: returned ?? rows.length }
+  return database.work.transaction(async (transaction) => {
+    const fenced = await passFence(transaction, work, next.window.lower)
+    return settle(transaction, work, { next, fenced, began, tally })
+  })
+}
+
+/** Locks the claim, and refuses when it is not ours, not where we thought, or not wanted. */
+export async function passFence(
+  connection: Pick<Transaction, 'query' | 'schema'>,
+  { claim }: Pick<SubBatchWork, 'claim'>,
+  lower: Key | null,
+): Promise<batches.Fenced> {
+  const [fenced] = await batches.fence(connection, claim)
+  if (fenced === undefined) throw new ClaimLost()
+  if (!sameKey(fenced.checkpoint, lower)) throw new CheckpointMoved()
+  if (fenced.disabled || (fenced.status !== 'active' && fenced.status !== 'verifying')) throw new StopAsked()
+  return fenced
+}
+
+/** Moves the checkpoint in the given transaction. */
+async function settle(
+  transaction: Transaction,
+  work: SubBatchWork,
+  done: { next: NextWindow; fenced: batches.Fenced; began: number; tally: Tally },
+): Promise<SubBatchResult> {
+  const { window, rows } = done.next
+  // What the first pass has isolated and the second could process is out of quarantine, and was counted before.
+  const freed = work.pass > 1 ? await closeQuarantined(transaction, { ...work, window }) : 0
+  const { matched: rowsMatched, changed: rowsChanged } = done.tally
+  const elapsedMs = Math.round(performance.now() - done.began)
+  const counts = { rowsSeen: rows - freed, rowsMatched: rowsMatched - freed, rowsChanged, rowsQuarantined: -freed }
+  const moved = { ...work.claim, at: window.upper, ...counts, elapsedMs, leaseMs: work.leaseMs }
+  const kept = await batches.checkpoint(transaction, moved)
+  if (kept.length !== 1) throw new ClaimLost()
+  return { rowsMatched, rowsChanged, elapsedMs, pace: done.fenced.pace, subBatchSize: done.fenced.sub_batch_size }
+}
+
+/** Passes over a window in which there is nothing to do. */
+export async function passOver(work: SubBatchWork, window: KeyWindow): Promise<void> {
+  await work.database.work.transaction(async (transaction) => {
+    await passFence(transaction, work, window.lower)
+    const nothing = { rowsSeen: 0, rowsMatched: 0, rowsChanged: 0, rowsQuarantined: 0, elapsedMs: 0 }
+    const kept = await batches.checkpoint(transaction, {
+      ...work.claim,
+      at: window.upper,
+      ...nothing,
+      leaseMs: work.leaseMs,
+    })
     if (kept.length !== 1) throw new ClaimLost()
-    return { rowsChanged, elapsedMs }
   })
 }
 
@@ -83,4 +161,8 @@ function countOf(returned: unknown): number | undefined {
   if (returned === undefined) return undefined
   if (typeof returned === 'number' && Number.isSafeInteger(returned) && returned >= 0) return returned
   throw new TypeError('perform must return the number of changed rows, or nothing')
+}
+
+function notARow(): never {
+  throw new TypeError('keyOf takes one of the rows that perform was given')
 }

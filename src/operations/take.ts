@@ -1,13 +1,18 @@
 import { errorRecord } from '../std/error-record.ts'
 import { uuidv7 } from '../std/uuid.ts'
-import * as batches from '../store/batches.ts'
+import type { ClaimedBatch } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
-import { failUncarved, holdUncarved, nextToCarve, type Key, type OperationRow } from '../store/operations.ts'
-import { classify } from '../store/sqlstate.ts'
-import { keyAt, type Walk } from '../targets/window.ts'
+import { failUncarved, holdUncarved } from '../store/lifecycle.ts'
+import type { Key, OperationRow } from '../store/operations.ts'
+import { activate, carve, claim, closeCarving, nextOperation, takeTurn } from '../store/picking.ts'
+import { classify, sqlstate } from '../store/sqlstate.ts'
+import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import { sameKey } from './sub-batch.ts'
 
 const uncarvedHoldMs = 30_000
+/** Others may be faster that often in a row before this worker takes a rest. */
+const maxLooks = 50
 
 /** Who takes, and for how long. */
 export interface Taker {
@@ -20,7 +25,7 @@ export interface Taker {
 
 /** A batch leased to this worker, with its operation. */
 export interface Taken {
-  batch: batches.ClaimedBatch
+  batch: ClaimedBatch
   operation: OperationRow
 }
 
@@ -32,44 +37,72 @@ export function walkOf(operation: OperationRow): Walk {
   }
 }
 
-/** Leases a waiting batch, else carves a new one. Undefined: there is nothing to do. */
+/** Leases a batch of the operation whose turn it is: one that waits, else a new one. Undefined: nothing to do. */
 export async function takeBatch(taker: Taker): Promise<Taken | undefined> {
-  const [batch] = await batches.claim(taker.database.control, taker)
-  if (batch === undefined) return carveBatch(taker)
-  const [operation] = await batches.operationOf(taker.database.control, { operationId: batch.operation_id })
-  return operation === undefined ? undefined : { batch, operation }
+  const { control } = taker.database
+  for (let look = 0; look < maxLooks; look++) {
+    const [operation] = await nextOperation(control, taker)
+    if (operation === undefined) return undefined
+    if (operation.status === 'queued' && !(await activated(taker, operation))) continue
+    const batch = operation.ready ? await claimBatch(taker, operation) : await carveBatch(taker, operation)
+    if (batch !== undefined) return { batch, operation }
+  }
+  return undefined
 }
 
-async function carveBatch(taker: Taker): Promise<Taken | undefined> {
-  const { control } = taker.database
-  for (;;) {
-    const [operation] = await nextToCarve(control, taker)
-    if (operation?.carve_end == null) return undefined
-    const found = await boundary(taker, operation, operation.carve_end)
-    if (found === 'settled') continue
-    const [batch] = await batches.carve(control, {
-      operation,
-      upper: found.key ?? operation.carve_end,
-      last: found.key === null,
-      batchId: uuidv7(),
-      workerId: taker.workerId,
-      leaseMs: taker.leaseMs,
-    })
-    // None: another worker carved first, and there may be more.
-    if (batch !== undefined) return { batch, operation }
+async function activated({ database }: Taker, { id }: OperationRow): Promise<boolean> {
+  try {
+    return (await activate(database.control, { id })).length === 1
+  } catch (error) {
+    // Another operation has just got the table; this one waits its turn.
+    if (sqlstate(error) === '23505') return false
+    throw error
   }
 }
 
-/** The last key of the next batch; null when the rest of the table is smaller than a batch. */
-async function boundary(taker: Taker, operation: OperationRow, end: Key): Promise<{ key: Key | null } | 'settled'> {
-  const window = { lower: operation.carved_to, upper: end }
+async function claimBatch(
+  { database, workerId, leaseMs }: Taker,
+  { id }: OperationRow,
+): Promise<ClaimedBatch | undefined> {
+  return database.control.transaction(async (transaction) => {
+    await takeTurn(transaction, { operationId: id })
+    const [batch] = await claim(transaction, { operationId: id, workerId, leaseMs })
+    return batch
+  })
+}
+
+async function carveBatch(taker: Taker, operation: OperationRow): Promise<ClaimedBatch | undefined> {
+  const { control } = taker.database
   try {
-    return { key: await keyAt(taker.database.work, { walk: walkOf(operation), window, count: operation.batch_size }) }
+    const cut = await nextCut(taker, operation)
+    if (cut === 'nothing left') {
+      await closeCarving(control, { operation })
+      return undefined
+    }
+    const { workerId, leaseMs } = taker
+    const [batch] = await carve(control, { operation, ...cut, batchId: uuidv7(), workerId, leaseMs })
+    return batch
   } catch (error) {
     if (classify(error) === 'connection') throw error
     await settleUncarved(taker, operation, error)
-    return 'settled'
+    return undefined
   }
+}
+
+/** Where the next batch ends, and whether it is the last one. */
+async function nextCut(
+  { database }: Taker,
+  operation: OperationRow,
+): Promise<{ upper: Key; last: boolean } | 'nothing left'> {
+  const walk = walkOf(operation)
+  const end = operation.until === 'empty' ? await lastKey(database.work, walk) : operation.carve_end
+  if (end === null || sameKey(operation.carved_to, end)) return 'nothing left'
+  const window = { lower: operation.carved_to, upper: end }
+  const key = await keyAt(database.work, { walk, window, count: operation.batch_size })
+  if (key !== null) return { upper: key, last: sameKey(key, end) }
+  // An end that moves has been reached when there is no row behind the last batch; a frozen one just ends the walk.
+  if (operation.until === 'empty' && (await countRows(database.work, walk, window)) === 0) return 'nothing left'
+  return { upper: end, last: true }
 }
 
 /** An operation that cannot be carved must not keep its worker from others: it fails, or is held for a while. */

@@ -7,8 +7,8 @@ export type Verdict =
   | { kind: 'reconnect'; waitMs: number }
   /** Wait, then the same rows again, in sub-batches of this size. */
   | { kind: 'again'; waitMs: number; subBatchSize: number }
-  /** Give the batch back, to be tried again later. */
-  | { kind: 'retry'; waitMs: number }
+  /** Isolate the one row that cannot be processed, and go on behind it. */
+  | { kind: 'quarantine' }
   /** Stop the operation for a while. */
   | { kind: 'hold'; waitMs: number }
   /** End the operation. */
@@ -16,28 +16,39 @@ export type Verdict =
 
 /** How often a transient error is met with another try at once, before the operation is held. */
 const triesAtOnce = 5
-/** How many errors that point at the rows or the handler a batch may have before the operation fails. */
-const maxErrors = 3
+/** How often a single row is tried before it is isolated: what ails it may pass. */
+const triesOfOneRow = 3
 
-/** Decides by the class of the error, how many came in a row here, and how many the batch has had in all. */
+/**
+ * Decides by the class of the error and how many came in a row here. Errors that point at the rows are halved down:
+ * the good rows before the bad one commit on the way, and after at most log2(size) halvings it stands alone.
+ */
 export function judge(
   error: ErrorClass,
-  batch: { inARow: number; errors: number; subBatchSize: number },
+  run: { inARow: number; onOneRow: number; subBatchSize: number },
   random: number,
 ): Verdict {
-  const soon = backoffMs(batch.inARow, { baseMs: 200, maxMs: 5_000 }, random)
+  const soon = backoffMs(run.inARow, { baseMs: 200, maxMs: 5_000 }, random)
+  const half = Math.max(1, Math.floor(run.subBatchSize / 2))
   switch (error) {
     case 'connection':
       return { kind: 'reconnect', waitMs: soon }
     case 'retry':
-      if (batch.inARow > triesAtOnce)
+      if (run.inARow > triesAtOnce)
         return { kind: 'hold', waitMs: backoffMs(1, { baseMs: 30_000, maxMs: 30_000 }, random) }
-      return { kind: 'again', waitMs: soon, subBatchSize: Math.max(1, Math.floor(batch.subBatchSize / 2)) }
+      return { kind: 'again', waitMs: soon, subBatchSize: half }
     case 'hold':
       return { kind: 'hold', waitMs: backoffMs(1, { baseMs: 20_000, maxMs: 20_000 }, random) }
     case 'rows':
-      if (batch.errors + 1 >= maxErrors) return { kind: 'fail' }
-      return { kind: 'retry', waitMs: backoffMs(batch.errors + 1, { baseMs: 1_000, maxMs: 30_000 }, random) }
+      if (run.subBatchSize > 1) return { kind: 'again', waitMs: 0, subBatchSize: half }
+      if (run.onOneRow < triesOfOneRow) {
+        return {
+          kind: 'again',
+          waitMs: backoffMs(run.onOneRow, { baseMs: 100, maxMs: 1_000 }, random),
+          subBatchSize: 1,
+        }
+      }
+      return { kind: 'quarantine' }
     case 'fatal':
       return { kind: 'fail' }
   }

@@ -9,7 +9,9 @@ import { checkSchema } from '../store/migrate.ts'
 import { beat, leave, type WorkerRow } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { version } from '../version.ts'
-import { keepHouse, finishOperations } from './chores.ts'
+import type { BatchRun } from './batch-run.ts'
+import { remember, tripReason, type Outcomes } from './breaker.ts'
+import { keepHouse, settleOperations } from './chores.ts'
 import type { Registry } from './registry.ts'
 import { runBatch } from './run.ts'
 import { takeBatch, walkOf, type Taken, type Taker } from './take.ts'
@@ -20,6 +22,8 @@ export interface WorkerOptions extends LeaseTimes {
   concurrency: number
   /** Wait between looks for work when there was none. */
   pollMs: number
+  /** Days that history is kept. */
+  keepDays: number
   /** How long a stop waits for the current sub-batches before it aborts them, and for them to notice. */
   stopMs: number
   abortMs: number
@@ -38,6 +42,7 @@ export class Worker {
   readonly #deps: Deps
   readonly #leases: Leases
   readonly #row: WorkerRow
+  readonly #outcomes = new Map<string, Outcomes>()
   readonly #stopping = new AbortController()
   readonly #ending = new AbortController()
   #loops: Promise<unknown> | undefined
@@ -59,7 +64,7 @@ export class Worker {
     const { pid, operations } = this.#row
     this.#deps.telemetry.emit('worker.started', { workerId: this.id, pid, operations })
     const slots = Array.from({ length: this.#options.concurrency }, () => this.#slot())
-    const chores = keepHouse({ ...this.#deps, leaseMs: this.#options.leaseMs, signal: this.#stopping.signal })
+    const chores = keepHouse({ ...this.#deps, ...this.#options, signal: this.#stopping.signal })
     this.#loops = Promise.all([...slots, chores])
   }
 
@@ -104,7 +109,8 @@ export class Worker {
   }
 
   async #idle(signal: AbortSignal): Promise<void> {
-    await finishOperations(this.#deps)
+    // What has ended may have freed a table for another one.
+    if (await settleOperations(this.#deps)) return
     await sleep(this.#options.pollMs * (0.8 + Math.random() * 0.4), signal)
   }
 
@@ -126,11 +132,23 @@ export class Worker {
         leaseMs: this.#options.leaseMs,
         stopping: this.#stopping.signal,
         ending: this.#ending.signal,
+        outcomes: this.#outcomesOf(operation.id),
         trusted: (signal) => this.#trusted(signal),
       })
     } finally {
       held.drop()
     }
+  }
+
+  /** The recent past of an operation; forgotten when it trips, so that a resumed one begins anew. */
+  #outcomesOf(id: string): BatchRun['outcomes'] {
+    const add = (outcome: string): string | undefined => {
+      const outcomes = remember(this.#outcomes.get(id) ?? [], outcome)
+      const reason = tripReason(outcomes)
+      this.#outcomes.set(id, reason === undefined ? outcomes : [])
+      return reason
+    }
+    return { ok: () => void add('ok'), isolated: add }
   }
 
   /** Waits while no renewal has succeeded lately: others may be about to take over what this process holds. */

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from '../std/error-record.ts'
-import type { Key, OperationRow } from './operations.ts'
+import type { Key, LiveStatus } from './operations.ts'
 import { statement } from './statement.ts'
 
 /** Proof of ownership of a batch. Every change to the batch compares the nonce; a stale one changes nothing. */
@@ -15,6 +15,7 @@ export interface ClaimedBatch {
   worker_id: string
   operation_id: string
   seq: number
+  pass: number
   lower_key: Key | null
   upper_key: Key
   checkpoint: Key | null
@@ -23,104 +24,67 @@ export interface ClaimedBatch {
   crashes: number
 }
 
-const claimColumns = `b.id, b.nonce, b.worker_id, b.operation_id, b.seq, b.lower_key, b.upper_key, b.checkpoint, b.sub_batch_size,
-     b.errors, b.crashes`
+export const claimColumns = `b.id, b.nonce, b.worker_id, b.operation_id, b.seq, b.pass, b.lower_key, b.upper_key,
+     b.checkpoint, b.sub_batch_size, b.errors, b.crashes`
 
-/**
- * Carves the next batch off an operation and leases it to a worker, in one guarded statement: when another worker has
- * carved meanwhile, `carved_to` has moved and nothing happens.
- */
-export const carve = statement<
-  {
-    operation: OperationRow
-    upper: Key
-    last: boolean
-    batchId: string
-    workerId: string
-    leaseMs: number
-  },
-  ClaimedBatch
->(
-  'batch.carve',
-  `with moved as (
-     update sluice.operation o
-     set status = 'active', started_at = coalesce(o.started_at, clock_timestamp()), carved_to = $3, fully_carved = $4,
-       batches_carved = o.batches_carved + 1
-     where o.id = $1
-       and o.status in ('queued', 'active')
-       and not o.fully_carved
-       and o.carved_to is not distinct from $2::text[]
-       and (select count(*) from sluice.batch b where b.operation_id = o.id) < o.lanes
-     returning o.id, o.batches_carved, o.sub_batch_size
-   )
-   insert into sluice.batch as b
-     (id, operation_id, seq, lower_key, upper_key, checkpoint, state, nonce, worker_id, lease_until, sub_batch_size)
-   select $5, id, batches_carved, $2, $3, $2, 'running', gen_random_uuid(), $6,
-     clock_timestamp() + $7 * interval '1 millisecond', sub_batch_size
-   from moved
-   returning ${claimColumns}`,
-  (p) => [p.operation.id, p.operation.carved_to, p.upper, p.last, p.batchId, p.workerId, p.leaseMs],
-)
-
-/** Leases a batch that waits: given back, rescued, or due again after an error. */
-export const claim = statement<{ names: string[]; workerId: string; leaseMs: number }, ClaimedBatch>(
-  'batch.claim',
-  `with free as materialized (
-     select b.id
-     from sluice.batch b
-     join sluice.operation o on o.id = b.operation_id
-     where b.state = 'ready'
-       and b.ready_at <= clock_timestamp()
-       and o.status = 'active'
-       and o.name = any($1)
-     order by b.ready_at, b.id
-     limit 1
-     for update of b skip locked
-   )
-   update sluice.batch b
-   set state = 'running', nonce = gen_random_uuid(), worker_id = $2,
-     lease_until = clock_timestamp() + $3 * interval '1 millisecond'
-   from free
-   where b.id = free.id
-     and b.state = 'ready'
-   returning ${claimColumns}`,
-  (p) => [p.names, p.workerId, p.leaseMs],
-)
-
-/** The operation of a batch. */
-export const operationOf = statement<{ operationId: string }, OperationRow>(
-  'batch.operationOf',
-  `select o.*, to_json(o.created_at) #>> '{}' as created_text
-   from sluice.operation o
-   where o.id = $1`,
-  ({ operationId }) => [operationId],
-)
+/** What the fence tells whoever passes it. */
+export interface Fenced {
+  checkpoint: Key | null
+  status: LiveStatus
+  /** The definition may not run at all. */
+  disabled: boolean
+  pace: number
+  /** The largest sub-batch that is wanted at the moment. */
+  sub_batch_size: number
+}
 
 /**
  * The fence: locks the claim for the length of the transaction. No row: the claim is somebody else's, change nothing.
  * The lock also keeps the batch from being rescued while this transaction is open.
  */
-export const fence = statement<Claim, { checkpoint: Key | null }>(
+export const fence = statement<Claim, Fenced>(
   'batch.fence',
-  `select checkpoint
-   from sluice.batch
-   where id = $1 and nonce = $2 and state = 'running'
-   for update`,
+  `select b.checkpoint, o.status, o.pace, o.sub_batch_size,
+     exists (select from sluice.disabled_operation d where d.name = o.name) as disabled
+   from sluice.batch b
+   join sluice.operation o on o.id = b.operation_id
+   where b.id = $1 and b.nonce = $2 and b.state = 'running'
+   for update of b`,
   (c) => [c.batchId, c.nonce],
 )
 
 /** Moves the checkpoint in the transaction that changed the rows, and extends the lease with it. */
 export const checkpoint = statement<
-  Claim & { at: Key; rowsSeen: number; rowsChanged: number; elapsedMs: number; leaseMs: number },
+  Claim & {
+    at: Key
+    rowsSeen: number
+    rowsMatched: number
+    rowsChanged: number
+    /** Below zero: so many rows have left quarantine. */
+    rowsQuarantined: number
+    elapsedMs: number
+    leaseMs: number
+  },
   { id: string }
 >(
   'batch.checkpoint',
   `update sluice.batch
-   set checkpoint = $3, rows_seen = rows_seen + $4, rows_changed = rows_changed + $5, sub_batches = sub_batches + 1,
-     busy_ms = busy_ms + $6, lease_until = clock_timestamp() + $7 * interval '1 millisecond'
+   set checkpoint = $3, rows_seen = rows_seen + $4, rows_matched = rows_matched + $5, rows_changed = rows_changed + $6,
+     rows_quarantined = rows_quarantined + $9, sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
+     lease_until = clock_timestamp() + $8 * interval '1 millisecond'
    where id = $1 and nonce = $2 and state = 'running'
    returning id`,
-  (p) => [p.batchId, p.nonce, p.at, p.rowsSeen, p.rowsChanged, p.elapsedMs, p.leaseMs],
+  (p) => [
+    p.batchId,
+    p.nonce,
+    p.at,
+    p.rowsSeen,
+    p.rowsMatched,
+    p.rowsChanged,
+    p.elapsedMs,
+    p.leaseMs,
+    p.rowsQuarantined,
+  ],
 )
 
 export interface FinishedBatch {
@@ -139,14 +103,17 @@ export const finish = statement<Claim, FinishedBatch>(
      returning *
    ), moved as (
      insert into sluice.batch_history
-       (id, operation_id, seq, lower_key, upper_key, outcome, nonce, worker_id, errors, crashes, last_error,
-        rows_seen, rows_changed, sub_batches, busy_ms, created_at, finished_at)
-     select id, operation_id, seq, lower_key, upper_key, 'finished', nonce, worker_id, errors, crashes, last_error,
-       rows_seen, rows_changed, sub_batches, busy_ms, created_at, clock_timestamp()
+       (id, operation_id, seq, lower_key, upper_key, checkpoint, pass, outcome, nonce, worker_id, errors, crashes,
+        last_error, rows_seen, rows_matched, rows_changed, rows_quarantined, sub_batches, busy_ms, created_at,
+        finished_at)
+     select id, operation_id, seq, lower_key, upper_key, checkpoint, pass, 'finished', nonce, worker_id, errors, crashes,
+       last_error, rows_seen, rows_matched, rows_changed, rows_quarantined, sub_batches, busy_ms, created_at,
+       clock_timestamp()
      from done
    )
    update sluice.operation o
-   set rows_seen = o.rows_seen + d.rows_seen, rows_changed = o.rows_changed + d.rows_changed,
+   set rows_seen = o.rows_seen + d.rows_seen, rows_matched = o.rows_matched + d.rows_matched,
+     rows_changed = o.rows_changed + d.rows_changed, rows_quarantined = o.rows_quarantined + d.rows_quarantined,
      sub_batches = o.sub_batches + d.sub_batches, busy_ms = o.busy_ms + d.busy_ms,
      batches_finished = o.batches_finished + 1
    from done d
@@ -236,7 +203,8 @@ export const rescue = statement<void, { id: string; operation_id: string; worker
    )
    update sluice.batch b
    set state = 'ready', nonce = null, worker_id = null, lease_until = null, ready_at = clock_timestamp(),
-     crashes = b.crashes + 1
+     crashes = case when b.crash_checkpoint is not distinct from b.checkpoint then b.crashes + 1 else 1 end,
+     crash_checkpoint = b.checkpoint
    from expired e
    where b.id = e.id
      and b.state = 'running'

@@ -21,3 +21,20 @@ export interface StoreConnection extends Connection {
 export function onConnection(connection: Connection, schema: string): StoreConnection {
   return { schema, query: (text, values) => connection.query(text, values) }
 }
+
+/** How to open a connection. */
+export interface ClientOptions {
+  /** Connection string; without it the PG* environment variables decide. */
+  url: string | undefined
+  /** What the connection is for; shown by pg_stat_activity. */
+  purpose: string
+  /** Read bigint as a number. For our own counters; users' rows keep what their application made of `pg`'s types. */
+  countsAsNumbers?: boolean
+}
+
+/** Limits that the server sets on a session, and with a margin the client on each answer. */
+export interface Timeouts {
+  statementMs: number
+  lockMs: number
+  idleInTransactionMs: number
+}

@@ -1,4 +1,5 @@
-import { Pool, type Timeouts } from './pool.ts'
+import type { Timeouts } from './connection.ts'
+import { Pool } from './pool.ts'
 import { detectPooler } from './pooler.ts'
 import { isUnreachable, unreachable } from './sqlstate.ts'
 

@@ -30,17 +30,29 @@ begin
     return;
   end if;
   alter function sluice.create_history_partitions(integer) owner to sluice_migrator;
+  alter function sluice.drop_history_partitions(integer) owner to sluice_migrator;
+  alter function sluice.record_transition() owner to sluice_migrator;
+  alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
 
   grant select on sluice.migration to sluice_worker, sluice_enqueue, sluice_dashboard;
-  grant select, insert, update, delete on sluice.operation, sluice.batch, sluice.worker to sluice_worker;
-  grant select, insert on sluice.operation_history, sluice.batch_history to sluice_worker;
-  grant execute on function sluice.create_history_partitions(integer) to sluice_worker;
+  grant select, insert, update, delete on sluice.operation, sluice.batch, sluice.worker, sluice.disabled_operation
+    to sluice_worker;
+  grant select, insert, update on sluice.tenant_share, sluice.recurring_mark, sluice.operation_summary to sluice_worker;
+  -- History is written once. What is taken up again comes back from it, one operation at a time.
+  grant select, insert, delete on sluice.operation_history to sluice_worker;
+  grant select, insert, update on sluice.batch_history, sluice.quarantine to sluice_worker;
+  grant select, insert on sluice.transition to sluice_worker;
+  grant execute on function sluice.create_history_partitions(integer), sluice.drop_history_partitions(integer)
+    to sluice_worker;
 
   grant select, insert on sluice.operation to sluice_enqueue;
+  grant select, insert on sluice.transition to sluice_enqueue;
+  grant select on sluice.disabled_operation, sluice.recurring_mark to sluice_enqueue;
   grant select on sluice.batch, sluice.worker, sluice.operation_history to sluice_enqueue;
 
-  grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history
-    to sluice_dashboard;
+  grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history,
+    sluice.operation_summary, sluice.quarantine, sluice.transition, sluice.disabled_operation, sluice.tenant_share,
+    sluice.recurring_mark to sluice_dashboard;
 end
 $$;
 

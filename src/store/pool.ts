@@ -1,32 +1,15 @@
 import pg from 'pg'
-import { SluiceError } from '../errors.ts'
-import type { StoreConnection } from './connection.ts'
-
-/** Limits that the server sets on a session, and with a margin the client on each answer. */
-export interface Timeouts {
-  statementMs: number
-  lockMs: number
-  idleInTransactionMs: number
-}
+import { answer, answerMarginMs, clientOptions, connectTimeoutMs, destroySocket, limitStatement } from './client.ts'
+import type { ClientOptions, Result, StoreConnection, Timeouts } from './connection.ts'
 
 /** How to reach one database, and how patient to be with it. */
-export interface PoolOptions {
-  /** Connection string; without it the PG* environment variables decide. */
-  url: string | undefined
+export interface PoolOptions extends ClientOptions {
   schema: string
-  /** What the connections are for; shown by pg_stat_activity. */
-  purpose: string
   size: number
   timeouts: Timeouts
   /** A transaction pooler is in between: limits then go into each transaction, because sessions are shared. */
   pooled: boolean
-  /** Read bigint as a number. For our own counters; users' rows keep what their application made of `pg`'s types. */
-  countsAsNumbers?: boolean
 }
-
-/** How much longer than the server the client waits before it gives the connection up for dead. */
-const answerMarginMs = 5_000
-const connectTimeoutMs = 10_000
 
 /** The pool waits for the promise; its published types do not know that. */
 type Awaiting = Omit<pg.PoolConfig, 'onConnect'> & { onConnect(client: pg.ClientBase): Promise<void> }
@@ -59,7 +42,7 @@ export class Pool implements StoreConnection {
     this.#pool.on('error', () => undefined)
   }
 
-  async query(text: string, values: unknown[]): Promise<pg.QueryResult> {
+  async query(text: string, values: unknown[]): Promise<Result> {
     const { client, release } = await this.#checkOut()
     let failure: unknown
     try {
@@ -118,65 +101,6 @@ export class Pool implements StoreConnection {
     const [text, values] = limitStatement(this.#options.timeouts, false)
     await answer(client, { text, values }, connectTimeoutMs)
   }
-}
-
-/** Settings of a single connection, shared by pools and by the thread that renews leases. */
-export function clientOptions({
-  url,
-  purpose,
-  countsAsNumbers = false,
-}: Pick<PoolOptions, 'url' | 'purpose' | 'countsAsNumbers'>): pg.ClientConfig {
-  return {
-    ...(url === undefined ? {} : { connectionString: url }),
-    application_name: `sluice ${purpose}`,
-    connectionTimeoutMillis: connectTimeoutMs,
-    keepAlive: true,
-    ...(countsAsNumbers ? { types: { getTypeParser: parserOf } } : {}),
-  }
-}
-
-const parserOf: typeof pg.types.getTypeParser = (
-  type: Parameters<typeof pg.types.getTypeParser>[0],
-  format?: 'text' | 'binary',
-) => (type === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(type, format))
-
-/** The statement that sets the server-side limits, for the transaction only or for the whole session. */
-function limitStatement(timeouts: Timeouts, local: boolean): [text: string, values: unknown[]] {
-  return [
-    `select set_config('statement_timeout', $1, $4), set_config('lock_timeout', $2, $4),
-       set_config('idle_in_transaction_session_timeout', $3, $4)`,
-    [`${timeouts.statementMs}`, `${timeouts.lockMs}`, `${timeouts.idleInTransactionMs}`, local],
-  ]
-}
-
-/** Runs one statement; when no answer comes in time, destroys the socket and says so. */
-export async function answer(
-  client: pg.ClientBase,
-  query: { text: string; values: unknown[] },
-  limitMs: number,
-): Promise<pg.QueryResult> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      destroySocket(client)
-      reject(
-        new SluiceError('DATABASE_TIMEOUT', {
-          message: `The database gave no answer within ${limitMs} ms; the connection was dropped. Check the network and the server's load.`,
-          details: { limitMs },
-        }),
-      )
-    }, limitMs)
-  })
-  try {
-    return await Promise.race([client.query(query.text, query.values), late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-function destroySocket(client: pg.ClientBase): void {
-  const { connection } = client as unknown as { connection?: { stream: { destroy(): void } } }
-  connection?.stream.destroy()
 }
 
 /** After an error that the server itself reported, and that is not FATAL, the connection is still good. */

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { answer, clientOptions } from './pool.ts'
+import { answer, clientOptions } from './client.ts'
 
 /**
  * Finds out whether a transaction pooler stands between us and the server. Two open connections have two server

@@ -38,8 +38,14 @@ export const missingRights = statement<void, { missing: string }>(
      ('sluice.operation', 'select,insert,update,delete'),
      ('sluice.batch', 'select,insert,update,delete'),
      ('sluice.worker', 'select,insert,update,delete'),
+     ('sluice.disabled_operation', 'select'),
+     ('sluice.tenant_share', 'select,insert,update'),
+     ('sluice.recurring_mark', 'select,insert,update'),
+     ('sluice.operation_summary', 'select,insert,update'),
      ('sluice.operation_history', 'select,insert'),
      ('sluice.batch_history', 'select,insert'),
+     ('sluice.quarantine', 'select,insert,update'),
+     ('sluice.transition', 'select,insert'),
      ('sluice.migration', 'select')) t(name, rights),
      unnest(string_to_array(t.rights, ',')) p("right")
    where to_regclass(t.name) is not null

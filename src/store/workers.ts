@@ -42,3 +42,10 @@ export const createHistoryPartitions = statement<{ weeksAhead: number }, { creat
   `select sluice.create_history_partitions($1) as created`,
   ({ weeksAhead }) => [weeksAhead],
 )
+
+/** Drops the partitions of history that are older than the retention. */
+export const dropHistoryPartitions = statement<{ keepDays: number }, { dropped: number }>(
+  'history.dropPartitions',
+  `select sluice.drop_history_partitions($1) as dropped`,
+  ({ keepDays }) => [keepDays],
+)

@@ -2,7 +2,7 @@ import sql, { raw, type Sql } from 'sql-template-tag'
 import { SluiceError } from '../errors.ts'
 import type { Connection } from '../store/connection.ts'
 import { sqlstate } from '../store/sqlstate.ts'
-import { columnList } from './cursor.ts'
+import { columnList, keyText } from './cursor.ts'
 import { within, type KeyWindow, type Walk } from './window.ts'
 
 /** The rows that one sub-batch may touch: those of a window that are in the operation's scope. */
@@ -28,16 +28,37 @@ export async function updateRows(connection: Connection, slice: Slice, set: Sql,
   return affected(connection, sql`update ${raw(slice.walk.table)} set ${set} where ${sliceOf(slice, where)}`)
 }
 
-/** Reads the rows of a slice in key order, locked against changes by others until the transaction ends. */
-export async function readRows(connection: Connection, slice: Slice, where?: Sql): Promise<Record<string, unknown>[]> {
+/** A row of a slice, and its key as the database writes it. */
+export interface KeyedRow {
+  row: Record<string, unknown>
+  key: string[]
+}
+
+/** Reads the rows of a slice in key order; locked, they cannot be changed by others until the transaction ends. */
+export async function readRows(
+  connection: Connection,
+  slice: Slice,
+  { where, locked }: { where?: Sql | undefined; locked: boolean },
+): Promise<Record<string, unknown>[]> {
   const query = sql`
     select *
     from ${raw(slice.walk.table)}
     where ${sliceOf(slice, where)}
     order by ${columnList(slice.walk.cursor)}
-    for update`
+    ${raw(locked ? 'for update' : '')}`
   const { rows } = await connection.query(query.text, query.values)
   return rows
+}
+
+/** Reads the rows of a slice in key order, each with its key, without locking them. */
+export async function readKeyedRows(connection: Connection, slice: Slice): Promise<KeyedRow[]> {
+  const query = sql`
+    select ${keyText(slice.walk.cursor)} as sluice_key, *
+    from ${raw(slice.walk.table)}
+    where ${sliceOf(slice)}
+    order by ${columnList(slice.walk.cursor)}`
+  const { rows } = await connection.query(query.text, query.values)
+  return rows.map(({ sluice_key: key, ...row }) => ({ row, key: key as string[] }))
 }
 
 /** Has the server plan a scope without running it, so that a mistake shows before anything is written. */

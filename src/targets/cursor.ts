@@ -1,5 +1,7 @@
-import { raw, type Sql } from 'sql-template-tag'
+import sql, { join, raw, type Sql } from 'sql-template-tag'
 import { SluiceError } from '../errors.ts'
+import type { Connection } from '../store/connection.ts'
+import { sqlstate } from '../store/sqlstate.ts'
 import { didYouMean } from '../std/suggest.ts'
 import type { Column, TableShape } from './table.ts'
 
@@ -78,4 +80,27 @@ export function keyText({ columns, types }: Cursor): Sql {
     /^(date|timestamp)/.test(types[i] ?? '') ? `to_json(${quote(name)}) #>> '{}'` : `${quote(name)}::text`,
   )
   return raw(`array[${parts.join(', ')}]`)
+}
+
+/** A key that a person gave, as the database writes it; refused when it does not fit the columns. */
+export async function readKey(connection: Connection, cursor: Cursor, given: readonly unknown[]): Promise<string[]> {
+  const texts = given.map((value) => (value instanceof Date ? value.toISOString() : String(value)))
+  const wrong = (problem: string, cause?: unknown): SluiceError =>
+    new SluiceError('CURSOR_INVALID', {
+      message: `The key (${texts.join(', ')}) does not fit the cursor (${cursor.columns.join(', ')}): ${problem}.`,
+      details: { key: texts, cursor: cursor.columns },
+      cause,
+    })
+  if (texts.length !== cursor.columns.length) throw wrong(`it needs ${cursor.columns.length} values`)
+  const columns = cursor.columns.map(
+    (name, i) => sql`${texts[i]}::${raw(cursor.types[i] ?? 'text')} as ${raw(quote(name))}`,
+  )
+  const query = sql`select ${keyText(cursor)} as key from (select ${join(columns)}) given`
+  try {
+    const { rows } = await connection.query(query.text, query.values)
+    return (rows[0] as { key: string[] }).key
+  } catch (error) {
+    if (sqlstate(error)?.startsWith('22') !== true) throw error
+    throw wrong((error as Error).message, error)
+  }
 }

@@ -50,7 +50,8 @@ const describeSql = `
       else greatest(c.reltuples, 0) end::float8 as rows_estimate,
     has_table_privilege(c.oid, 'select') as readable,
     (select jsonb_agg(jsonb_build_object('name', a.attname, 'notNull', a.attnotnull, 'type',
-        case when tn.nspname = 'pg_catalog' then format_type(a.atttypid, null)
+        -- Without a length, but as a type that keeps any: "character" alone would cut a key to one letter.
+        case when tn.nspname = 'pg_catalog' then format_type(a.atttypid, -1)
           else quote_ident(tn.nspname) || '.' || quote_ident(t.typname) end) order by a.attnum)
      from pg_attribute a
      join pg_type t on t.oid = a.atttypid

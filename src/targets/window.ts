@@ -30,6 +30,14 @@ function compare(cursor: Cursor, operator: '>' | '<=', key: Key): Sql {
     : sql`(${columnList(cursor)}) ${raw(operator)} (${join(bounds)})`
 }
 
+/** The same for keys that are stored as an array of texts in a column of another table. */
+export function storedWithin({ cursor }: Walk, column: string, { lower, upper }: KeyWindow): Sql {
+  const stored = cursor.types.map((type, i) => `${column}[${i + 1}]::${type}`).join(', ')
+  const bound = (key: Key): Sql => join(cursor.types.map((type, i) => sql`${key[i]}::${raw(type)}`))
+  const below = sql`(${raw(stored)}) <= (${bound(upper)})`
+  return lower === null ? below : sql`(${raw(stored)}) > (${bound(lower)}) and ${below}`
+}
+
 /** The last key of the table, or null when it has no row. */
 export async function lastKey(connection: Connection, walk: Walk): Promise<Key | null> {
   const query = sql`
@@ -55,12 +63,13 @@ export async function keyAt(
   return firstKey(connection, query)
 }
 
-/** How many rows a window has; only asked when it is known to be small. */
-export async function countRows(connection: Connection, walk: Walk, window: KeyWindow): Promise<number> {
+/** How many rows of a window meet a condition, or how many it has; only asked of windows that are small. */
+export async function countRows(connection: Connection, walk: Walk, window: KeyWindow, scope?: Sql): Promise<number> {
+  const where = scope === undefined ? within(walk, window) : sql`${within(walk, window)} and (${scope})`
   const query = sql`
     select count(*)::int as rows
     from ${raw(walk.table)}
-    where ${within(walk, window)}`
+    where ${where}`
   const { rows } = await connection.query(query.text, query.values)
   return (rows[0] as { rows: number } | undefined)?.rows ?? 0
 }

@@ -26,7 +26,29 @@ export interface Events {
   'operation.started': OfOperation & { table: string; tenant: string | null; duplicate: boolean }
   /** An operation waits by itself until `until`, for `reason`. */
   'operation.held': OfOperation & { reason: string; until: Date }
-  'operation.finished': OfOperation & { rowsSeen: number; rowsChanged: number; batches: number; elapsedMs: number }
+  /** An operation stops: a person wants it, or too much of it fails. */
+  'operation.paused': OfOperation & { reason: string | null; actor: string | null }
+  /** A person lets an operation go on. */
+  'operation.resumed': OfOperation & { actor: string | null }
+  /** A person lets an operation begin. */
+  'operation.approved': OfOperation & { actor: string | null }
+  /** A person takes up what is left of an operation: so many ranges. */
+  'operation.retried': OfOperation & { ranges: number; actor: string | null }
+  /** A person changed limits while it runs. */
+  'operation.changed': OfOperation & { limits: Record<string, unknown>; actor: string | null }
+  'operation.cancelled': OfOperation
+  /** The first pass is done; the second looks for rows in scope that it did not meet. */
+  'operation.verifying': OfOperation
+  /** A definition may not run any more, or may again. */
+  'operation.disabled': { name: string; reason: string | null; actor: string | null }
+  'operation.enabled': { name: string; actor: string | null }
+  'operation.finished': OfOperation & {
+    rowsSeen: number
+    rowsChanged: number
+    rowsQuarantined: number
+    batches: number
+    elapsedMs: number
+  }
   'operation.failed': OfOperation & { error: ErrorRecord }
   /** A batch was leased: freshly carved, or taken over at its checkpoint (`resumed`). */
   'batch.started': OfBatch & { workerId: string; resumed: boolean }
@@ -39,8 +61,10 @@ export interface Events {
   'batch.lost': OfBatch & { at: 'renewal' | 'sub-batch' | 'finish' }
   /** The lease of a worker that died or stalled ran out; the batch is free again. */
   'batch.rescued': { operationId: string; batchId: string; workerId: string | null; crashes: number }
+  /** Rows that cannot be processed were isolated with their error; the batch goes on behind them. */
+  'batch.quarantined': OfBatch & { rows: number; error: ErrorRecord; fingerprint: string }
   /** Row changes and checkpoint committed together. */
-  'sub-batch.committed': OfBatch & { rowsSeen: number; rowsChanged: number; elapsedMs: number }
+  'sub-batch.committed': OfBatch & { rowsSeen: number; rowsMatched: number; rowsChanged: number; elapsedMs: number }
   /** The connection broke around a COMMIT; the claim row told whether it had taken effect. */
   'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' }
   /** The database cannot be reached; tries go on. */

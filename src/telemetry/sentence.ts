@@ -3,6 +3,8 @@ import type { AnyEvent } from './telemetry.ts'
 
 const count = (n: number): string => n.toLocaleString('en-US')
 
+const by = (actor: string | null): string => (actor === null ? '' : ` (${actor})`)
+
 /** An event as one short line for a person. */
 export function describeEvent({ event, payload: p }: AnyEvent): string {
   switch (event) {
@@ -18,6 +20,24 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
         : `${p.name} started on ${p.table} as ${p.operationId}`
     case 'operation.held':
       return `${p.name} is held until ${p.until.toISOString()}: ${p.reason}`
+    case 'operation.paused':
+      return `${p.name} stops${by(p.actor)}: ${p.reason ?? 'paused'}`
+    case 'operation.resumed':
+      return `${p.name} goes on${by(p.actor)}`
+    case 'operation.approved':
+      return `${p.name} may begin${by(p.actor)}`
+    case 'operation.retried':
+      return `${p.name} takes up ${count(p.ranges)} ranges again${by(p.actor)}`
+    case 'operation.changed':
+      return `${p.name} has new limits${by(p.actor)}: ${JSON.stringify(p.limits)}`
+    case 'operation.cancelled':
+      return `${p.name} is cancelled`
+    case 'operation.verifying':
+      return `${p.name} looks for rows in scope that it did not meet`
+    case 'operation.disabled':
+      return `${p.name} may not run any more${by(p.actor)}: ${p.reason ?? 'no reason given'}`
+    case 'operation.enabled':
+      return `${p.name} may run again${by(p.actor)}`
     case 'operation.finished':
       return `${p.name} finished: ${count(p.rowsChanged)} of ${count(p.rowsSeen)} rows changed in ${formatDuration(p.elapsedMs)}`
     case 'operation.failed':
@@ -32,6 +52,8 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.name} batch ${p.batch} given back at its checkpoint`
     case 'batch.lost':
       return `${p.name} batch ${p.batch} belongs to another worker now; nothing of it was committed here (${p.at})`
+    case 'batch.quarantined':
+      return `${p.name} batch ${p.batch}: ${count(p.rows)} ${p.rows === 1 ? 'row' : 'rows'} isolated: ${p.error.message}`
     case 'batch.rescued':
       return `batch ${p.batchId} is free again: the lease of worker ${p.workerId ?? 'unknown'} ran out`
     case 'sub-batch.committed':

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import { expect, test } from 'vitest'
+import { Unconfirmed } from '../../src/cli/confirm.ts'
 import { exitCodes, outcomeOf } from '../../src/cli/exit-codes.ts'
 import { failureOf } from '../../src/cli/failure.ts'
 import { Interrupted } from '../../src/cli/interrupt.ts'
@@ -35,6 +36,7 @@ const expected: [SluiceErrorCode, number][] = [
   ['SCHEMA_MISSING', 4],
   ['SCHEMA_BEHIND', 4],
   ['SCHEMA_AHEAD', 4],
+  ['OPERATION_STATE', 6],
   ['CURSOR_NOT_INDEXED', 6],
   ['CURSOR_NOT_UNIQUE', 6],
   ['EMBEDDED_FORBIDDEN', 6],
@@ -52,6 +54,7 @@ test.each([
   [new Interrupted('SIGINT'), 130],
   [new Interrupted('SIGTERM'), 143],
   [new CommanderError(1, 'commander.unknownOption', 'error: unknown option'), 2],
+  [new Unconfirmed('why'), 5],
   [new Error('boom'), 1],
   ['thrown text', 1],
   [undefined, 1],

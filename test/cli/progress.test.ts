@@ -1,35 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { renderLine } from '../../src/cli/output.ts'
-import { remainingMs, remember, rowsPerSecond, type Sample } from '../../src/cli/pace.ts'
+import { remember, rowsPerSecond, timeLeft, type Sample } from '../../src/cli/pace.ts'
 import { bar, progressBlock, progressLine, wrapFacts } from '../../src/cli/progress.ts'
 import type { OperationStatus } from '../../src/index.ts'
-
-const at = (ms: number): Date => new Date(1_700_000_000_000 + ms)
-
-function statusOf(given: Partial<OperationStatus> = {}): OperationStatus {
-  return {
-    id: '0',
-    name: 'expire-events',
-    args: null,
-    tenant: null,
-    actor: null,
-    state: 'active',
-    table: 'public.events',
-    rowsSeen: 250_000,
-    rowsChanged: 150_000,
-    rowsEstimate: 500_000,
-    progress: 0.5,
-    batchesFinished: 12,
-    batches: [{ batch: 13, state: 'running', workerId: 'w', leaseMs: 2_000 }],
-    limitedBy: '1 of 2 lanes at work',
-    error: null,
-    createdAt: at(0),
-    startedAt: at(0),
-    finishedAt: null,
-    asOf: at(5_000),
-    ...given,
-  }
-}
+import { at, statusOf } from './status.ts'
 
 const history: readonly Sample[] = [
   { atMs: 3_000, rowsSeen: 150_000 },
@@ -44,7 +18,7 @@ describe('the block', () => {
     expect(block(statusOf(), 80)).toEqual([
       'expire-events █████████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░  50 %',
       '  250,000 of ~500,000 rows seen · 150,000 changed · 50,000 rows/s',
-      '  about 5 s left',
+      '  4 s to 8 s left',
       '  limited by: 1 of 2 lanes at work',
     ])
   })
@@ -54,7 +28,7 @@ describe('the block', () => {
       'expire-events ██████████░░░░░░░░░░  50 %',
       '  250,000 of ~500,000 rows seen',
       '  150,000 changed · 50,000 rows/s',
-      '  about 5 s left',
+      '  4 s to 8 s left',
       '  limited by: 1 of 2 lanes at work',
     ])
   })
@@ -65,7 +39,7 @@ describe('the block', () => {
   })
 
   test('without an estimate has no bar', () => {
-    expect(block(statusOf({ rowsEstimate: 0, progress: undefined }), 80)).toEqual([
+    expect(block(statusOf({ rowsEstimate: 0, progress: undefined, eta: undefined }), 80)).toEqual([
       'expire-events active',
       '  250,000 rows seen · 150,000 changed · 50,000 rows/s',
       '  limited by: 1 of 2 lanes at work',
@@ -73,7 +47,7 @@ describe('the block', () => {
   })
 
   test('at the end is limited by nothing', () => {
-    const over = statusOf({ state: 'finished', progress: 1, finishedAt: at(9_000) })
+    const over = statusOf({ state: 'finished', progress: 1, eta: undefined, finishedAt: at(9_000) })
     expect(block(over, 80).join('\n')).not.toMatch(/limited|left/)
     expect(block(over, 80)[0]).toContain('100 %')
   })
@@ -83,9 +57,20 @@ describe('the block', () => {
   })
 })
 
+test.each([
+  ['paused', 'paused: the nightly report', 'paused · 250,000 of ~500,000 rows seen'],
+  ['held', 'held for 4.0 s: no disk', 'held · 250,000 of ~500,000 rows seen'],
+  ['verifying', '1 of 2 lanes at work', 'verifying · 250,000 of ~500,000 rows seen'],
+  ['awaiting_approval', 'waits for approval', 'awaiting approval · 250,000 of ~500,000 rows seen'],
+] as const)('the block says that an operation is %s, and why', (state, limitedBy, fact) => {
+  const [, facts, ...rest] = block(statusOf({ state, limitedBy }), 100)
+  expect(facts).toContain(fact)
+  expect(rest.at(-1)).toBe(`  limited by: ${limitedBy}`)
+})
+
 test('one line says the same', () => {
   expect(progressLine(statusOf(), history)).toBe(
-    'expire-events 50 %: 250,000 of ~500,000 rows seen, 150,000 changed, 50,000 rows/s, about 5 s left, 1 of 2 lanes at work',
+    'expire-events 50 %: 250,000 of ~500,000 rows seen, 150,000 changed, 50,000 rows/s, 4 s to 8 s left, 1 of 2 lanes at work',
   )
 })
 
@@ -154,11 +139,13 @@ test('the wait before the first row does not count', () => {
 })
 
 test.each([
-  [100, 200, 50, 2_000],
-  [200, 200, 50, undefined],
-  [100, 0, 50, undefined],
-  [100, 200, 0, undefined],
-  [100, 200, undefined, undefined],
-])('%i of %i rows at %s rows/s: %s ms left', (rowsSeen, rowsEstimate, rate, left) => {
-  expect(remainingMs({ rowsSeen, rowsEstimate }, rate)).toBe(left)
+  [{ lowMs: 3_100, highMs: 7_800 }, '4 s to 8 s left'],
+  [{ lowMs: 400, highMs: 900 }, 'about 1 s left'],
+  [{ lowMs: 725_000, highMs: 1_800_000 }, '12 min 5 s to 30 min left'],
+  [undefined, undefined],
+])('the time left of %o is told as %s', (eta, words) => expect(timeLeft({ eta })).toBe(words))
+
+test('a walk past its estimate says so', () => {
+  const past = statusOf({ rowsSeen: 600_000, pastEstimate: true })
+  expect(block(past, 100)[1]).toContain('600,000 rows seen, past the estimate of ~500,000')
 })

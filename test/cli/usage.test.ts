@@ -47,6 +47,10 @@ test.each([
   [['demo', '--rows', 'many'], 'whole number from 1,000 to 100,000,000'],
   [['worker', '--concurrency', '0'], 'whole number from 1 to 200'],
   [['migrate', '--sql', '--from', '-1'], 'whole number from 0'],
+  [['ops', 'set', 'id', '--pace', '2'], 'above 0 and up to 1'],
+  [['ops', 'set', 'id', '--priority', 'urgent'], 'low, normal, high'],
+  [['ops', 'set', 'id'], 'nothing to set'],
+  [['ops', 'start', 'x', '--min', '5'], 'JSON array'],
 ])('sluice %j is refused with the range', async (args, complaint) => {
   const { exitCode, stderr } = await sluice(args)
   expect(stderr).toContain(complaint)

@@ -126,39 +126,67 @@ test('an operation that no running worker knows waits and harms nobody', async (
   expect(await wrong(db)).toBe(0)
   expect(await sluice.operations.get(id)).toMatchObject({
     state: 'queued',
-    limitedBy: 'no running worker knows it',
+    parked: true,
+    limitedBy: 'parked: no running worker knows it',
   })
 })
 
 describe('errors', () => {
-  test('in the handler are tried again, then fail the operation with the error kept', async () => {
-    await using db = await counters(1_000)
-    const broken = defineOperation({
+  test('in one row isolate that row, and all others are done', async () => {
+    await using db = await counters(3_000)
+    const picky = defineOperation({
       ...increment,
       async perform({ batch }) {
         const changed = await batch.update(sql`n = n + 1`)
-        const [first] = await batch.rows<{ id: string }>(sql`id > 250`)
-        if (first !== undefined) throw new RangeError(`cannot take row ${first.id}`)
+        const [bad] = await batch.rows<{ id: string }>(sql`id = 251`)
+        if (bad !== undefined) throw new RangeError(`cannot take row ${bad.id}`)
         return changed
       },
     })
-    const { sluice, events } = working(db, [broken])
+    const { sluice, events } = working(db, [picky])
     await using _ = sluice
     await sluice.start()
-    const { id } = await sluice.operations.start(broken)
-    await events.event('operation.failed', { limitMs: 15_000 })
+    const { id } = await sluice.operations.start(picky)
+    expect(await events.event('operation.finished')).toMatchObject({ rowsChanged: 2_999, rowsQuarantined: 1 })
     expect(await sluice.operations.get(id)).toMatchObject({
-      state: 'failed',
-      rowsChanged: 200,
-      error: { name: 'RangeError', message: 'cannot take row 251' },
+      state: 'finished_with_quarantine',
+      rowsSeen: 3_000,
+      rowsMatched: 3_000,
+      rowsSkipped: 0,
     })
-    // What was committed before stays, nothing of the failing sub-batch does.
-    expect(await db.value('select count(*)::int from counters where n = 1')).toBe(200)
-    expect(events.count('batch.retried')).toBe(2)
-    expect(await db.query('select outcome, errors from sluice.batch_history')).toEqual([
-      { outcome: 'failed', errors: 2 },
+    expect(await sluice.operations.quarantined(id)).toMatchObject([
+      { rows: 1, upper_key: ['251'], error: { name: 'RangeError', message: 'cannot take row 251' } },
     ])
-    expect((await sluice.operations.start(broken)).duplicate).toBe(false)
+    expect(await db.query('select id::int from counters where n <> 1')).toEqual([{ id: 251 }])
+    // Halving 100 rows down to one, and two more tries of that one.
+    expect(events.count('batch.retried')).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(100)))
+  })
+
+  test('in row after row trip the breaker: it pauses with the reason, and goes on when the code is mended', async () => {
+    await using db = await counters(1_000)
+    let broken = true
+    const buggy = defineOperation({
+      ...increment,
+      async perform({ batch }) {
+        if (broken) throw new TypeError('x is not a function')
+        return batch.update(sql`n = n + 1`)
+      },
+    })
+    const { sluice, events } = working(db, [buggy])
+    await using _ = sluice
+    await sluice.start()
+    const { id } = await sluice.operations.start(buggy)
+    expect((await events.event('operation.paused')).reason).toMatch(/^5 rows in a row failed .* x is not a function$/)
+    await until('it is paused', async () => (await sluice.operations.get(id)).state === 'paused')
+    expect(await sluice.operations.get(id)).toMatchObject({ rowsQuarantined: 5, rowsChanged: 0 })
+    broken = false
+    await sluice.operations.resume(id)
+    await events.event('operation.finished')
+    expect(await db.value('select count(*)::int from counters where n = 1')).toBe(995)
+    await sluice.operations.retry(id)
+    expect((await sluice.operations.wait(id, { everyMs: 50 })).state).toBe('finished')
+    expect(await wrong(db)).toBe(0)
+    expect(await db.value(`select rows_changed::int from sluice.operation_summary`)).toBe(1_000)
   })
 
   test('that can never be cured fail it at once', async () => {

@@ -84,7 +84,7 @@ test('a worker refuses a schema that it does not know, older or newer', async ()
   await expect(sluice.migrate()).rejects.toMatchObject({ code: 'SCHEMA_AHEAD' })
   await db.query('update sluice.migration set compatible = true where version = 99')
   await expect(start()).resolves.toBeUndefined()
-  await db.query('delete from sluice.migration where version in (99, 3)')
+  await db.query('delete from sluice.migration where version >= 4')
   await expect(start()).rejects.toMatchObject({
     code: 'SCHEMA_BEHIND',
     message: expect.stringContaining('sluice migrate'),

@@ -39,6 +39,8 @@ test.each([
   ['texts by the collation of the database', 'k text', `chr(97 + n % 26) || upper(chr(97 + n % 7)) || n`, ['k']],
   ['timestamps by the microsecond', 'k timestamptz', `'2026-01-01'::timestamptz + n * interval '1 microsecond'`, ['k']],
   ['timestamps without a zone', 'k timestamp', `'2026-03-29 01:59'::timestamp + n * interval '1 second'`, ['k']],
+  ['texts of fixed length', 'k char(8)', `'k' || n`, ['k']],
+  ['bits of fixed length', 'k bit(16)', `n::bit(16)`, ['k']],
   ['dates', 'k date', `'0044-03-15'::date + n`, ['k']],
   ['numerics', 'k numeric', `n / 7.0`, ['k']],
   ['enums in their own order', `k mood, j int`, `(array['sad', 'ok', 'happy']::mood[])[1 + n % 3], n`, ['k', 'j']],

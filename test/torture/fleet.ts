@@ -9,8 +9,14 @@ const tortureProfile = {
   timeouts: { statement: '3s', lock: '1s', idleInTransaction: '3s' },
 } as const
 
-const lanes = 3
-const shape = (subBatchSize: number) => ({
+interface Shape {
+  subBatchSize: number
+  lanes: number
+  /** How long the work of a sub-batch pauses inside of its transaction before it touches a row. */
+  pauseMs: number
+}
+
+const shapeOf = ({ subBatchSize, lanes }: Shape) => ({
   name: 'count-once',
   table: 'counters',
   batchSize: 5_000,
@@ -19,21 +25,21 @@ const shape = (subBatchSize: number) => ({
 })
 
 /** Each row counts how often it was changed; the pause puts most faults into the middle of a transaction. */
-const operations = (subBatchSize: number): string => `
+const operations = (shape: Shape): string => `
 const operations = [defineOperation({
-  ...${JSON.stringify(shape(subBatchSize))},
+  ...${JSON.stringify(shapeOf(shape))},
   async perform({ batch }) {
-    await new Promise((resolve) => setTimeout(resolve, 12))
+    await new Promise((resolve) => setTimeout(resolve, ${shape.pauseMs}))
     return batch.update(sql\`n = n + 1\`)
   },
 })]`
 
-export interface FleetOptions {
+export interface FleetOptions extends Shape {
   db: TestDatabase
   /** Where workers connect to; through the fault proxy, where there is one. */
   workerUrl: string
+  /** How many processes there are at a time. */
   size: number
-  subBatchSize: number
   package?: URL
 }
 
@@ -59,7 +65,7 @@ export class Fleet implements AsyncDisposable {
 
   async #startOperation(): Promise<string> {
     const countOnce = defineOperation({
-      ...shape(this.#options.subBatchSize),
+      ...shapeOf(this.#options),
       perform: ({ batch }) => batch.update(sql`n = n + 1`),
     })
     await using sluice = new Sluice({ database: this.#options.db.url, operations: [countOnce] })
@@ -67,10 +73,10 @@ export class Fleet implements AsyncDisposable {
   }
 
   async spawn(): Promise<SpawnedWorker> {
-    const { workerUrl: url, package: home, subBatchSize } = this.#options
+    const { workerUrl: url, package: home } = this.#options
     const worker = await spawnWorker({
       url,
-      operations: operations(subBatchSize),
+      operations: operations(this.#options),
       profile: tortureProfile,
       ...(home === undefined ? {} : { package: home }),
     })

@@ -1,4 +1,5 @@
-// npm run torture -- operations [--rows 200000] [--mutant <name>]: the full form of test/e2e, with figures.
+// npm run torture -- operations [--rows 200000] [--processes 3] [--lanes 3] [--kills 20] [--stops 10] [--only <scenario>]
+// [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,8 +16,17 @@ interface Minimum {
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { rows: { type: 'string', default: '200000' }, mutant: { type: 'string' }, only: { type: 'string' } },
+  options: {
+    rows: { type: 'string', default: '200000' },
+    processes: { type: 'string', default: '3' },
+    lanes: { type: 'string', default: '3' },
+    kills: { type: 'string', default: '20' },
+    stops: { type: 'string', default: '10' },
+    mutant: { type: 'string' },
+    only: { type: 'string' },
+  },
 })
+const [kills, stops] = [Number(values.kills), Number(values.stops)]
 
 function report(name: string, outcome: Outcome, least: Minimum): boolean {
   const held = outcome.wrong === 0 && outcome.counted === outcome.rows && outcome.status === 'finished'
@@ -35,12 +45,18 @@ async function operations(): Promise<boolean> {
   const plan = (faults: number): Plan => ({
     clusterUrl: cluster.url,
     rows: Number(values.rows),
+    processes: Number(values.processes),
+    lanes: Number(values.lanes),
     faults,
     ...(planted === undefined ? {} : { package: planted.package }),
   })
   const scenarios: Record<string, () => Promise<boolean>> = {
-    kills: async () => report('20 SIGKILLs', await killWorkers(plan(20)), { faults: 20 }),
-    stops: async () => report('10 SIGSTOPs', await stopWorkers(plan(10)), { faults: 10, fenceRefusals: 5 }),
+    kills: async () => report(`${kills} SIGKILLs`, await killWorkers(plan(kills)), { faults: kills }),
+    stops: async () =>
+      report(`${stops} SIGSTOPs`, await stopWorkers(plan(stops)), {
+        faults: stops,
+        fenceRefusals: Math.floor(stops / 2),
+      }),
     commits: async () => report('10 lost COMMITs', await loseCommits(plan(10)), { faults: 10 }),
     restarts: async () =>
       report('3 restarts', await restartServer(plan(3), (nth) => server.restart(nth)), { faults: 3 }),
@@ -64,7 +80,8 @@ function mutantName(name: string): MutantName {
 
 if (positionals[0] !== 'operations') {
   process.stderr.write(
-    'usage: npm run torture -- operations [--rows n] [--only kills|stops|commits|restarts] [--mutant name]\n',
+    'usage: npm run torture -- operations [--rows n] [--processes n] [--lanes n] [--kills n] [--stops n] ' +
+      '[--only kills|stops|commits|restarts] [--mutant name]\n',
   )
   process.exit(2)
 }

@@ -15,28 +15,14 @@ export const mutants = {
     edits: [
       {
         file: 'operations/sub-batch.js',
-        from: /return pool\.transaction\(async \(transaction\) => \{\s*const \[fenced\] = await batches\.fence\(transaction, claim\);/,
-        to: `const [fenced] = await batches.fence(pool, claim);
-    return pool.transaction(async (transaction) => {`,
+        from: /return work\.database\.work\.transaction\(async \(transaction\) => \{\s*const fenced = await passFence\(transaction, work, next\.window\.lower\);\s*const slice/,
+        to: `const fenced = await passFence(work.database.control, work, next.window.lower);
+    return work.database.work.transaction(async (transaction) => {
+        const slice`,
       },
       {
         file: 'store/batches.js',
-        from: /(lease_until = clock_timestamp\(\) \+ \$7 \* interval '1 millisecond'\s*where id = \$1) and nonce = \$2 and state = 'running'/,
-        to: `$1 and $2::uuid is not null`,
-      },
-    ],
-  },
-  'renew-by-id': {
-    breaks: 'a lost lease stays lost: renewal and checkpoint compare the id only',
-    edits: [
-      {
-        file: 'store/batches.js',
-        from: /where id = \$1 and nonce = \$2 and state = 'running'\s*for update/,
-        to: `where id = $1 and $2::uuid is not null and state = 'running' for update`,
-      },
-      {
-        file: 'store/batches.js',
-        from: /(lease_until = clock_timestamp\(\) \+ \$7 \* interval '1 millisecond'\s*where id = \$1) and nonce = \$2/,
+        from: /(lease_until = clock_timestamp\(\) \+ \$8 \* interval '1 millisecond'\s*where id = \$1) and nonce = \$2 and state = 'running'/,
         to: `$1 and $2::uuid is not null`,
       },
     ],
@@ -44,10 +30,10 @@ export const mutants = {
   'blind-retry': {
     breaks: 'after a lost answer the claim row decides: the same rows are done again instead',
     edits: [
-      { file: 'operations/run.js', from: 'progress.at = found.checkpoint;', to: '' },
+      { file: 'operations/recover.js', from: 'progress.at = found.checkpoint;', to: '' },
       {
         file: 'operations/sub-batch.js',
-        from: /if \(!sameKey\(fenced\.checkpoint, next\.window\.lower\)\)/,
+        from: /if \(!sameKey\(fenced\.checkpoint, lower\)\)/,
         to: 'if (false)',
       },
     ],

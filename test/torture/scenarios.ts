@@ -24,6 +24,11 @@ export interface Plan {
   clusterUrl: string
   rows: number
   faults: number
+  /** Worker processes at a time, and batches at once; 3 of each by default. */
+  processes?: number
+  lanes?: number
+  /** How long each sub-batch pauses inside of its transaction; 12 ms by default. */
+  pauseMs?: number
   /** About how long one worker alone has to do for each fault: the operation must outlast them all. */
   secondsPerFault?: number
   package?: URL
@@ -128,9 +133,11 @@ async function torture(
   const began = Date.now()
   await using db = await testDatabase(plan.clusterUrl)
   const home = plan.package === undefined ? {} : { package: plan.package }
-  // A sub-batch takes about 15 ms.
-  const subBatchSize = Math.max(1, Math.floor((plan.rows * 0.015) / (plan.faults * (plan.secondsPerFault ?? 1.5))))
-  await using fleet = new Fleet({ db, workerUrl: route(db.workerUrl), size: 3, subBatchSize, ...home })
+  const { processes: size = 3, lanes = 3, pauseMs = 12, secondsPerFault = 1.5 } = plan
+  // A sub-batch takes about 3 ms beside its pause.
+  const seconds = (plan.rows * (pauseMs + 3)) / 1_000
+  const subBatchSize = Math.max(1, Math.floor(seconds / (plan.faults * secondsPerFault)))
+  await using fleet = new Fleet({ db, workerUrl: route(db.workerUrl), size, lanes, pauseMs, subBatchSize, ...home })
   await fleet.start(plan.rows)
   const marks = Array.from({ length: plan.faults }, (_, i) => Math.floor((plan.rows * (i + 0.5)) / (plan.faults + 0.5)))
   const faults = await harm({ db, fleet, marks })

@@ -1,7 +1,9 @@
 import { formatDuration, type OperationStatus } from '../../index.ts'
 import { count, percent, plural } from '../figures.ts'
-import { statusRecord, tookMs } from '../operation-lines.ts'
+import { statusRecord } from '../operation-lines.ts'
 import type { Line } from '../output.ts'
+import { tookMs } from '../sentence.ts'
+import { stateText } from '../state-words.ts'
 import type { Takeover } from './accident.ts'
 import type { Census } from './events.sql.ts'
 import type { Place } from './place.ts'
@@ -23,7 +25,7 @@ export interface Outcome extends Pick<DemoResult, 'before' | 'after'> {
 /** `verified`, or what plain SQL found wrong with the outcome. */
 export function verdictOf({ before, after, status }: Outcome): string {
   if (status.state !== 'finished')
-    return `the operation ${status.state}: ${status.error?.message ?? 'no reason was recorded'}`
+    return `the operation ${stateText(status.state)}: ${status.error?.message ?? 'no reason was recorded'}`
   if (after.aged > 0) return `${count(after.aged)} aged rows are still there`
   if (after.fresh !== before.fresh)
     return `there were ${count(before.fresh)} fresh rows and now there are ${count(after.fresh)}`

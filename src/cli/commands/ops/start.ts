@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
-import { SluiceError, type StartedOperation } from '../../../index.ts'
-import { exitCodes } from '../../exit-codes.ts'
-import { follow } from '../../follow.ts'
-import { outcomeLines, statusRecord } from '../../operation-lines.ts'
-import { progressView } from '../../progress-view.ts'
+import type { OperationStatus, StartedOperation } from '../../../index.ts'
+import { addBounds, boundsOf, type BoundOptions } from '../../bounds.ts'
+import { followToEnd } from '../../follow-to-end.ts'
+import { parseJson } from '../../json-option.ts'
 import { withSluice, type Session } from '../../session.ts'
-import type { CommandAdder, GlobalOptions, Shell } from '../../shell.ts'
+import type { CommandAdder, Shell } from '../../shell.ts'
 
-interface StartOptions extends GlobalOptions {
+interface StartOptions extends BoundOptions {
   args?: string
   tenant?: string
   actor?: string
@@ -15,51 +14,44 @@ interface StartOptions extends GlobalOptions {
 }
 
 export const addStart: CommandAdder = (parent, shell) => {
-  parent
+  const command = parent
     .command('start <operation>')
     .description('start an operation of the configuration file; workers do the rest')
     .option('--args <json>', 'its args')
     .option('--tenant <tenant>', 'the customer that it belongs to')
     .option('--actor <actor>', 'who starts it, for the record')
-    .option('--wait', 'watch it until it has ended; exit with 1 when it failed')
-    .action((operation: string, _: unknown, command: Command) =>
-      start(shell, operation, command.optsWithGlobals<StartOptions>()),
+  addBounds(command)
+    .option('--wait', 'watch it until it has ended; exit with 1 when it did not finish')
+    .action((operation: string, _: unknown, own: Command) =>
+      start(shell, operation, own.optsWithGlobals<StartOptions>()),
     )
 }
 
 async function start(shell: Shell, name: string, options: StartOptions): Promise<void> {
-  const args = parseArgs(options.args)
+  const args = parseJson('--args', options.args)
   const { tenant, actor } = options
   const owner = { ...(tenant === undefined ? {} : { tenant }), ...(actor === undefined ? {} : { actor }) }
+  const choices = { ...owner, ...boundsOf(options) }
   await withSluice(shell, { options, configFile: 'required' }, async ({ sluice }) => {
-    const started = await sluice.operations.startByName(name, args, owner)
-    if (options.wait === true) await wait(shell, sluice, started)
-    else tell(shell, name, started)
+    const started = await sluice.operations.startByName(name, args, choices)
+    if (options.wait === true) await followToEnd(shell, sluice, started.id)
+    else await tell(shell, sluice, { name, ...started })
   })
 }
 
-function tell({ output }: Shell, name: string, { id, duplicate }: StartedOperation): void {
+async function tell(
+  { output }: Shell,
+  sluice: Session['sluice'],
+  { name, id, duplicate }: StartedOperation & { name: string },
+): Promise<void> {
   if (output.json) return output.record({ id, duplicate })
   output.data(id)
-  if (duplicate) output.note(`${name} was unfinished already, with equal args; nothing new was started.`)
-  else output.note(`${name} started. Watch it with: sluice ops watch ${id}`)
+  if (duplicate) return output.note(`${name} was unfinished already, with equal args; nothing new was started.`)
+  output.note(nextText(await sluice.operations.get(id)))
 }
 
-async function wait({ output, signal }: Shell, sluice: Session['sluice'], { id }: StartedOperation): Promise<void> {
-  const status = await follow(sluice, id, { view: progressView(output), signal })
-  if (status.state === 'failed') process.exitCode = exitCodes.failed
-  if (output.json) return output.record({ operation: statusRecord(status) })
-  for (const line of outcomeLines(status)) output.data(...line)
-}
-
-function parseArgs(text: string | undefined): unknown {
-  if (text === undefined) return undefined
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new SluiceError('ARGS_INVALID', {
-      message: `--args must be JSON: ${error instanceof Error ? error.message : String(error)}. Quote it for the shell: --args '{"key": 1}'.`,
-      cause: error,
-    })
-  }
+function nextText({ id, name, state, disabled }: OperationStatus): string {
+  if (disabled) return `${name} is recorded, but disabled. Let it run with: sluice ops enable ${name}`
+  if (state === 'awaiting_approval') return `${name} waits for approval. Approve it with: sluice ops approve ${id}`
+  return `${name} started. Watch it with: sluice ops watch ${id}`
 }

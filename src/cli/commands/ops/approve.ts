@@ -1,0 +1,3 @@
+import { verbCommand } from '../../verb-command.ts'
+
+export const addApprove = verbCommand('approve', 'let an operation begin that waits for approval')

@@ -1,0 +1,27 @@
+import type { Limits, OperationStatus } from '../index.ts'
+import { count, percent } from './figures.ts'
+import { labelledLines } from './layout.ts'
+import type { Line } from './output.ts'
+
+const words: { readonly [K in keyof Required<Limits>]: (limits: Required<Limits>) => [string, string] } = {
+  lanes: ({ lanes }) => ['lanes', count(lanes)],
+  pace: ({ pace }) => ['pace', percent(pace)],
+  subBatchSize: ({ subBatchSize }) => ['sub-batch size', count(subBatchSize)],
+  priority: ({ priority }) => ['priority', priority],
+}
+
+/** What was asked to change: old and new. */
+export function limitLines(before: OperationStatus, after: OperationStatus, asked: Limits): Line[] {
+  const pairs = Object.entries(words)
+    .filter(([limit]) => limit in asked)
+    .map(([, inWords]): [string, string] => {
+      const [[label, old], [, now]] = [inWords(before), inWords(after)]
+      return [label, old === now ? `${now}, as before` : `${old} → ${now}`]
+    })
+  return [[['bold', after.name]], ...labelledLines(pairs)]
+}
+
+/** The limits of an operation for programs. */
+export function limitsRecord({ lanes, pace, subBatchSize, priority }: OperationStatus): Required<Limits> {
+  return { lanes, pace, subBatchSize, priority }
+}

@@ -1,0 +1,91 @@
+import sql, { join, raw, Sql } from 'sql-template-tag'
+import { quote } from '../targets/cursor.ts'
+import { defineOperation, type OperationDefinition, type ScopeContext } from './define.ts'
+import { isColumn, refuse, type Preset, type PresetSpec } from './preset.ts'
+
+/** How a backfill is declared; see {@link backfill}. */
+export interface BackfillSpec extends PresetSpec {
+  /**
+   * The new value of each column, as an expression over the row. It must give the same value when it is computed again,
+   * in the type of the column: a row is right, and left alone, when the column has that value.
+   */
+  set: Record<string, Sql>
+  /** Which rows are meant. Default: all. */
+  where?: Sql
+}
+
+/**
+ * Defines an operation that sets columns. Rows that are right already are not touched, so it can be run again at any
+ * time; before it ends, it looks for rows that are not right, unless `verify` is false.
+ *
+ * @example
+ * ```ts
+ * import { backfill, sql } from 'sluice'
+ *
+ * export const lowerEmails = backfill({
+ *   name: 'lower-emails',
+ *   table: 'users',
+ *   set: { email_lower: sql`lower(email)` },
+ *   where: sql`email is not null`,
+ * })
+ * ```
+ */
+export function backfill({ set, where, ...spec }: BackfillSpec): OperationDefinition<undefined> {
+  const preset: Preset = { kind: 'backfill', name: spec.name }
+  checkColumns(preset, { option: 'set', columns: set })
+  checkWhere(preset, where)
+  return setColumns(spec, set, () => where)
+}
+
+/** Defines the operation that sets columns in the rows that `where` means and that are not right yet. */
+export function setColumns(
+  spec: PresetSpec,
+  set: Record<string, Sql>,
+  where: (context: ScopeContext<undefined>) => Sql | undefined,
+): OperationDefinition<undefined> {
+  const columns = Object.entries(set).map(([name, value]) => ({ name: raw(quote(name)), value }))
+  const wrong = join(
+    columns.map(({ name, value }) => sql`${name} is distinct from (${value})`),
+    ' or ',
+  )
+  const values = join(columns.map(({ name, value }) => sql`${name} = (${value})`))
+  return defineOperation({
+    ...spec,
+    verify: spec.verify ?? true,
+    // An update writes a whole new row and, once its page is full and it cannot be HOT, every index as well: several
+    // times the work and the log of a delete. Half of the usual size keeps the transaction as short.
+    subBatchSize: spec.subBatchSize ?? 500,
+    scope: (context) => {
+      const meant = where(context)
+      return meant === undefined ? wrong : sql`(${meant}) and (${wrong})`
+    },
+    perform: ({ batch }) => batch.update(values),
+  })
+}
+
+/** Refuses anything but columns with expressions. */
+export function checkColumns(
+  preset: Preset,
+  { option, columns, alsoNull = false }: { option: string; columns: unknown; alsoNull?: boolean },
+): void {
+  const entries = typeof columns === 'object' && columns !== null ? Object.entries(columns) : []
+  if (entries.length === 0) refuse(preset, `"${option}" must name at least one column`)
+  for (const [name, value] of entries) {
+    if (!isColumn(name)) refuse(preset, `"${option}" has a name that no column can have`, { column: name })
+    if (value instanceof Sql || (alsoNull && value === null)) continue
+    refuse(
+      preset,
+      `the value of "${name}" must be an expression, as in sql\`lower(email)\`${alsoNull ? ', or null' : ''}`,
+      {
+        column: name,
+      },
+    )
+  }
+}
+
+/** Refuses a condition that is none. */
+export function checkWhere(preset: Preset, where: unknown): void {
+  if (where !== undefined && !(where instanceof Sql)) {
+    refuse(preset, '"where" must be a condition, as in sql`email is not null`')
+  }
+}

@@ -1,0 +1,71 @@
+import sql, { raw, type Sql } from 'sql-template-tag'
+import { SluiceError } from '../errors.ts'
+import { quote } from '../targets/cursor.ts'
+import type { OperationSpec } from './define.ts'
+
+/** What all presets take: the options of an operation that the preset does not decide itself. */
+export interface PresetSpec extends Pick<
+  OperationSpec<undefined>,
+  | 'name'
+  | 'table'
+  | 'cursor'
+  | 'batchSize'
+  | 'subBatchSize'
+  | 'lanes'
+  | 'priority'
+  | 'conflicts'
+  | 'verify'
+  | 'quarantineLimit'
+  | 'approval'
+> {}
+
+type AgeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'
+
+/** An age as PostgreSQL's calendar counts it, such as `'90 days'` or `'6 months'`. */
+export type Age = `${number} ${AgeUnit | `${AgeUnit}s`}`
+
+/** Which rows are old enough. */
+export interface AgeLimit {
+  /** Rows older than this are meant. The limit is fixed at the start of each run, by the database's clock. */
+  olderThan: Age
+  /** The column that holds the age of a row: a timestamp or a date. */
+  by: string
+}
+
+/** The condition that a row is older than the limit. */
+export function isAged({ olderThan, by }: AgeLimit, startedAt: string): Sql {
+  return sql`${raw(quote(by))} < ${startedAt}::timestamptz - ${olderThan}::interval`
+}
+
+/** Which preset is about to be defined, for messages. */
+export interface Preset {
+  kind: 'expiry' | 'backfill' | 'anonymisation'
+  name: string
+}
+
+/** Refuses an age limit that cannot be one. */
+export function checkAge(
+  preset: Preset,
+  given: { olderThan: unknown; by: unknown },
+): asserts given is { olderThan: Age; by: string } {
+  const { olderThan, by } = given
+  if (!ages.test(String(olderThan))) {
+    refuse(preset, `"olderThan" must be an age such as "90 days", not "${String(olderThan)}"`, { olderThan })
+  }
+  if (!isColumn(by)) refuse(preset, '"by" must name the column that holds the age of a row', { by })
+}
+
+const ages = /^\d+(\.\d+)? (second|minute|hour|day|week|month|year)s?$/
+
+/** True for a text that can be the name of a column. */
+export function isColumn(name: unknown): boolean {
+  return typeof name === 'string' && name !== '' && !name.includes('\0')
+}
+
+/** Says what is wrong with a definition. */
+export function refuse({ kind, name }: Preset, problem: string, details: Record<string, unknown> = {}): never {
+  throw new SluiceError('DEFINITION_INVALID', {
+    message: `The ${kind} "${name}" cannot be defined: ${problem}.`,
+    details: { name, ...details },
+  })
+}

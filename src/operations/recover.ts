@@ -1,0 +1,96 @@
+import { errorRecord } from '../std/error-record.ts'
+import { sleep } from '../std/sleep.ts'
+import { retry } from '../store/batches.ts'
+import { fail, hold } from '../store/lifecycle.ts'
+import { classify } from '../store/sqlstate.ts'
+import { about, lost, warn, type BatchRun } from './batch-run.ts'
+import { findCheckpoint } from './doubt.ts'
+import { isolateRow } from './isolate.ts'
+import type { Progress } from './run.ts'
+import { CheckpointMoved, ClaimLost, sameKey, StopAsked, type SubBatchWork } from './sub-batch.ts'
+import { judge, type Verdict } from './verdict.ts'
+
+/** `on`: go on with the batch. `over`: it is settled, or somebody else's. */
+type Next = 'on' | 'over' | 'give back'
+
+/** Decides what an error means for the batch, and does it. */
+export async function recover(
+  run: BatchRun,
+  work: SubBatchWork,
+  { progress, error }: { progress: Progress; error: unknown },
+): Promise<Next> {
+  if (error instanceof ClaimLost) return (lost(run, 'sub-batch'), 'over')
+  if (run.held.signal.aborted) return (lost(run, 'renewal'), 'over')
+  if (error instanceof StopAsked || run.ending.aborted) return 'give back'
+  const verdict = verdictOn(progress, error)
+  switch (verdict.kind) {
+    case 'again':
+      progress.subBatchSize = verdict.subBatchSize
+      return lookAgain(run, progress, { error, waitMs: verdict.waitMs })
+    case 'reconnect':
+      return lookAgain(run, progress, { error, waitMs: verdict.waitMs })
+    case 'quarantine':
+      return isolateRow(run, work, { progress, error })
+    case 'hold':
+      return (await holdOperation(run, error, verdict.waitMs), 'over')
+    case 'fail':
+      return (await settleFailure(run, error), 'over')
+  }
+}
+
+function verdictOn(progress: Progress, error: unknown): Verdict {
+  progress.inARow += 1
+  if (progress.subBatchSize === 1) progress.onOneRow += 1
+  if (error instanceof CheckpointMoved) return { kind: 'reconnect', waitMs: 0 }
+  return judge(classify(error), progress, Math.random())
+}
+
+/** Waits, then takes the place to go on from the claim row: only that knows whether a doubtful COMMIT took effect. */
+async function lookAgain(
+  run: BatchRun,
+  progress: Progress,
+  { error, waitMs }: { error: unknown; waitMs: number },
+): Promise<Next> {
+  run.telemetry.emit('batch.retried', { ...about(run), error: errorRecord(error), attempt: progress.inARow, waitMs })
+  await sleep(waitMs, AbortSignal.any([run.stopping, run.held.signal]))
+  const found = await findCheckpoint(run)
+  if (found === 'stopped') return 'give back'
+  if (found === 'lost') return (lost(run, 'sub-batch'), 'over')
+  if (classify(error) === 'connection') {
+    const outcome = sameKey(found.checkpoint, progress.at) ? 'rolled back' : 'committed'
+    run.telemetry.emit('sub-batch.doubted', { ...about(run), outcome })
+  }
+  progress.at = found.checkpoint
+  return 'on'
+}
+
+/** Stops the operation for a while and gives the batch back; what the server lacks is no fault of the batch. */
+async function holdOperation(run: BatchRun, error: unknown, waitMs: number): Promise<void> {
+  const record = errorRecord(error)
+  const { control } = run.database
+  const reason = record.message
+  try {
+    const [held] = await hold(control, { ...run.held, reason, waitMs })
+    const kept = await retry(control, { ...run.held, error: record, waitMs, counts: false })
+    if (kept.length === 0) return lost(run, 'finish')
+    run.telemetry.emit('batch.retried', { ...about(run), error: record, attempt: run.batch.errors + 1, waitMs })
+    const { id: operationId, name } = run.operation
+    if (held !== undefined) run.telemetry.emit('operation.held', { operationId, name, reason, until: held.until })
+  } catch (again) {
+    // What could not be written is settled by the lease: it runs out and the batch is taken up where it stands.
+    warn(run, 'could not record an error', again)
+  }
+}
+
+/** Ends the operation: the error is one that trying again cannot cure. */
+export async function settleFailure(run: BatchRun, error: unknown): Promise<void> {
+  const record = errorRecord(error)
+  try {
+    const [failed] = await fail(run.database.control, { ...run.held, error: record })
+    if (failed === undefined) return lost(run, 'finish')
+    run.telemetry.emit('operation.failed', { operationId: failed.id, name: run.operation.name, error: record })
+  } catch (again) {
+    // The lease runs out, and the next worker meets the same error.
+    warn(run, 'could not record an error', again)
+  }
+}

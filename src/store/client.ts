@@ -1,0 +1,63 @@
+import pg from 'pg'
+import { SluiceError } from '../errors.ts'
+import type { ClientOptions, Timeouts } from './connection.ts'
+
+/** How much longer than the server the client waits before it gives the connection up for dead. */
+export const answerMarginMs = 5_000
+export const connectTimeoutMs = 10_000
+
+/** Settings of a single connection, shared by pools and by the thread that renews leases. */
+export function clientOptions({ url, purpose, countsAsNumbers = false }: ClientOptions): pg.ClientConfig {
+  return {
+    ...(url === undefined ? {} : { connectionString: url }),
+    application_name: `sluice ${purpose}`,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    ...(countsAsNumbers ? { types: { getTypeParser: parserOf } } : {}),
+  }
+}
+
+const parserOf: typeof pg.types.getTypeParser = (
+  type: Parameters<typeof pg.types.getTypeParser>[0],
+  format?: 'text' | 'binary',
+) => (type === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(type, format))
+
+/** The statement that sets the server-side limits, for the transaction only or for the whole session. */
+export function limitStatement(timeouts: Timeouts, local: boolean): [text: string, values: unknown[]] {
+  return [
+    `select set_config('statement_timeout', $1, $4), set_config('lock_timeout', $2, $4),
+       set_config('idle_in_transaction_session_timeout', $3, $4)`,
+    [`${timeouts.statementMs}`, `${timeouts.lockMs}`, `${timeouts.idleInTransactionMs}`, local],
+  ]
+}
+
+/** Runs one statement; when no answer comes in time, destroys the socket and says so. */
+export async function answer(
+  client: pg.ClientBase,
+  query: { text: string; values: unknown[] },
+  limitMs: number,
+): Promise<pg.QueryResult> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      destroySocket(client)
+      reject(
+        new SluiceError('DATABASE_TIMEOUT', {
+          message: `The database gave no answer within ${limitMs} ms; the connection was dropped. Check the network and the server's load.`,
+          details: { limitMs },
+        }),
+      )
+    }, limitMs)
+  })
+  try {
+    return await Promise.race([client.query(query.text, query.values), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Cuts a connection off at once; the server then rolls back. */
+export function destroySocket(client: pg.ClientBase): void {
+  const { connection } = client as unknown as { connection?: { stream: { destroy(): void } } }
+  connection?.stream.destroy()
+}
