@@ -94,7 +94,7 @@ const waking = command('wake', (bench) => bench.wake())
 
 const few = fc.integer({ min: 1, max: 6 })
 const spoiling = fc
-  .tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom(1, 1, 1, 2, 5))
+  .tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 5))
   .map(([first, rows]) => command(`spoil(${rows} from ${first})`, (bench) => bench.spoil(first, rows)))
 
 /** One of these each time, all as likely; work and what disturbs it come more often than what ends or stops it. */
