@@ -33,15 +33,17 @@ export interface Progress {
   subBatchSize: number
   /** The size to come back to after errors made it smaller. */
   wantedSize: number
-  /** Rows that a second pass looks at in one go, as long as none of them is in scope. */
+  /** Rows that are looked at in one go, as long as none of them is in scope. */
   lookSize: number
+  /** The last sub-batch met no row in scope: it pays to look before the next one. */
+  empty: boolean
   /** Errors since the last sub-batch that committed, and those of them on a single row. */
   inARow: number
   onOneRow: number
 }
 
 /** So many times the sub-batch can be looked at when nothing needs to be changed. */
-const lookFactor = 50
+const lookFactor = 64
 
 /** Works on a batch until it is finished, given back, or lost. Never throws: every end is settled in the database. */
 export async function runBatch(run: BatchRun): Promise<void> {
@@ -63,7 +65,9 @@ export async function runBatch(run: BatchRun): Promise<void> {
 function beginning({ batch, operation }: BatchRun): Progress {
   const wantedSize = Math.min(batch.sub_batch_size, operation.sub_batch_size)
   const subBatchSize = Math.max(1, Math.floor(wantedSize / careAfterCrash ** Math.min(batch.crashes, 6)))
-  return { at: batch.checkpoint, subBatchSize, wantedSize, lookSize: wantedSize * lookFactor, inARow: 0, onOneRow: 0 }
+  const second = batch.pass > 1
+  const lookSize = wantedSize * (second ? lookFactor : 2)
+  return { at: batch.checkpoint, subBatchSize, wantedSize, lookSize, empty: second, inARow: 0, onOneRow: 0 }
 }
 
 /** Stored args meet today's code here: what does not fit any more fails the operation before it touches a row. */
@@ -94,7 +98,7 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     if (run.held.signal.aborted) return lost(run, 'renewal')
     if (run.stopping.aborted) return giveBack(run)
     try {
-      await (run.batch.pass > 1 ? look(run, work, progress) : step(run, work, progress))
+      await (progress.empty ? look(run, work, progress) : step(run, work, progress))
     } catch (error) {
       const next = await recover(run, work, { progress, error })
       if (next === 'give back') return giveBack(run)
@@ -109,8 +113,9 @@ async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
   await commit(run, work, { progress, next: await nextWindow(work, rest) })
 }
 
-/** A step of the second pass: a wide window without a row in scope is passed over, one with some is narrowed down. */
+/** A look ahead: a wide window without a row in scope is passed over, one with some is narrowed down and done. */
 async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
+  const began = performance.now()
   const size = Math.max(progress.lookSize, progress.subBatchSize)
   const next = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size })
   const found = await countRows(work.database.work, work.walk, next.window, work.scope)
@@ -119,11 +124,19 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     return
   }
   progress.lookSize = Math.min(progress.wantedSize * lookFactor, progress.lookSize * 2)
-  // The first pass has counted the others.
-  if (found > 0) return commit(run, work, { progress, next: { ...next, rows: found } })
-  await passOver(work, next.window)
+  // The first pass has counted all rows; the second adds those that it finds.
+  const rows = work.pass > 1 ? found : next.rows
+  if (found > 0) return commit(run, work, { progress, next: { ...next, rows } })
+  const elapsedMs = await passOver(work, { window: next.window, rows }, began)
   progress.at = next.window.upper
   run.held.progress()
+  run.telemetry.emit('sub-batch.committed', {
+    ...about(run),
+    rowsSeen: rows,
+    rowsMatched: 0,
+    rowsChanged: 0,
+    elapsedMs,
+  })
 }
 
 async function commit(
@@ -136,6 +149,7 @@ async function commit(
   progress.inARow = 0
   progress.onOneRow = 0
   progress.wantedSize = subBatchSize
+  progress.empty = work.pass > 1 || (work.scope !== undefined && result.rowsMatched === 0)
   progress.subBatchSize = Math.min(subBatchSize, progress.subBatchSize * 2)
   run.held.progress()
   run.outcomes.ok()

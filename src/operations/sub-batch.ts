@@ -137,18 +137,16 @@ async function settle(
   return { rowsMatched, rowsChanged, elapsedMs, pace: done.fenced.pace, subBatchSize: done.fenced.sub_batch_size }
 }
 
-/** Passes over a window in which there is nothing to do. */
-export async function passOver(work: SubBatchWork, window: KeyWindow): Promise<void> {
-  await work.database.work.transaction(async (transaction) => {
+/** Passes over a window in which there is nothing to do; gives the time that it took since `began`. */
+export async function passOver(work: SubBatchWork, { window, rows }: NextWindow, began: number): Promise<number> {
+  return work.database.work.transaction(async (transaction) => {
     await passFence(transaction, work, window.lower)
-    const nothing = { rowsSeen: 0, rowsMatched: 0, rowsChanged: 0, rowsQuarantined: 0, elapsedMs: 0 }
-    const kept = await batches.checkpoint(transaction, {
-      ...work.claim,
-      at: window.upper,
-      ...nothing,
-      leaseMs: work.leaseMs,
-    })
+    const elapsedMs = Math.round(performance.now() - began)
+    const counts = { rowsSeen: rows, rowsMatched: 0, rowsChanged: 0, rowsQuarantined: 0, elapsedMs }
+    const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs }
+    const kept = await batches.checkpoint(transaction, moved)
     if (kept.length !== 1) throw new ClaimLost()
+    return elapsedMs
   })
 }
 

@@ -330,3 +330,27 @@ test('a handler that hangs loses its lease, its signal aborts, and nothing of it
   expect(await wrong(db)).toBe(0)
   await Promise.all([first.sluice.stop(), second.sluice.stop()])
 })
+
+test('stretches without a row in scope are passed over in ever wider windows, and none in scope is missed', async () => {
+  await using db = await counters(20_000)
+  const sparse = defineOperation({
+    ...increment,
+    name: 'sparse',
+    batchSize: 20_000,
+    subBatchSize: 50,
+    scope: () => sql`id in (7, 9000, 9001, 19999) or id between 15000 and 15400`,
+    perform: ({ batch }) => batch.update(sql`n = n + 1`),
+  })
+  const { sluice, events } = working(db, [sparse])
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(sparse)
+  await events.event('operation.finished')
+  expect(await sluice.operations.get(id)).toMatchObject({ rowsSeen: 20_000, rowsMatched: 405, rowsChanged: 405 })
+  expect(await db.value('select count(*)::int from counters where n = 1')).toBe(405)
+  expect(await db.value('select count(*)::int from counters where n > 1')).toBe(0)
+  // 400 windows of 50 rows without looking ahead; never more than 50 rows changed at once.
+  const commits = events.all.flatMap((e) => (e.event === 'sub-batch.committed' ? [e.payload] : []))
+  expect(commits.length).toBeLessThan(100)
+  expect(Math.max(...commits.map(({ rowsChanged }) => rowsChanged))).toBeLessThanOrEqual(50)
+})
