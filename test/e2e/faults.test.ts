@@ -45,8 +45,10 @@ test('a server killed with kill -9 and started again is worked on by itself', li
 
 test('a planted bug, the nonce checked before the transaction, is caught by this suite', limit, async () => {
   await using planted = await plant('fence-before-transaction')
-  // Long pauses inside of the transaction: that is where the bug bites, and where the stops shall land.
-  const plan = { clusterUrl: inject('clusterUrl'), rows, faults: 3, pauseMs: 80, shortOnly: true }
+  // Long pauses inside of the transaction: that is where the bug bites, and where the stops shall land. One process
+  // more than lanes: it takes a rescued batch over at once, while the old holder is still asleep.
+  const place = { clusterUrl: inject('clusterUrl'), processes: 4, lanes: 3, pauseMs: 80 }
+  const plan = { ...place, rows, faults: 3, shortOnly: true }
   const outcome = await stopWorkers({ ...plan, package: planted.package })
   expect(outcome.faults).toBe(3)
   expect(outcome.wrong).toBeGreaterThan(0)
