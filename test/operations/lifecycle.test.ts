@@ -497,7 +497,10 @@ describe('retrying', () => {
     const failed = await sluice.operations.get(id)
     expect(failed).toMatchObject({ state: 'failed', rowsChanged: await counted(db) })
     column = 'mended'
-    expect((await sluice.operations.retry(id, { actor: 'ada', reason: 'mended' })).state).toBe('queued')
+    // The worker may have taken it up before the answer was read.
+    expect((await sluice.operations.retry(id, { actor: 'ada', reason: 'mended' })).state).toMatch(
+      /^(queued|active|finished)$/,
+    )
     expect(await sluice.operations.wait(id, { everyMs: 50 })).toMatchObject({
       state: 'finished',
       rowsSeen: 1_000,
