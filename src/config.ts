@@ -112,6 +112,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       noProgressMs: duration('worker.noProgress', worker.noProgress, 1_000),
       stopMs: duration('worker.stop', worker.stop),
       abortMs: 5_000,
+      carveMs: 2_000,
       keepDays: Math.ceil(duration('history.keep', config.history?.keep ?? defaults.history.keep, day) / day),
     },
     operations: config.operations ?? [],

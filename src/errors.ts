@@ -1,6 +1,7 @@
 /** Every way in which Sluice itself can refuse or fail. Test by code; `docs/reference/errors.md` explains each one. */
 export type SluiceErrorCode =
   | 'ARGS_INVALID'
+  | 'CARVE_NOT_INDEXED'
   | 'CONFIG_INVALID'
   | 'CURSOR_INVALID'
   | 'CURSOR_NOT_INDEXED'

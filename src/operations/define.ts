@@ -44,6 +44,11 @@ interface CommonSpec<Args> {
   batchSize?: number
   /** Rows per sub-batch, which is one transaction. Default: 1,000. */
   subBatchSize?: number
+  /**
+   * `dense` (default): batches are cut by counting all rows, and the scope picks among them. `sparse`: only rows in
+   * scope are counted, which is faster when few rows are; refused unless an index serves scope and cursor together.
+   */
+  carve?: 'dense' | 'sparse'
   /** How many batches of one operation may run at once. Default: 1. */
   lanes?: number
   /** More of the workers' time than others of the same tenant. Default: normal. */
@@ -95,6 +100,7 @@ export interface OperationDefinition<in Input = never> {
   readonly name: string
   readonly table: string
   readonly cursor: readonly [string, ...string[]] | undefined
+  readonly carve: 'dense' | 'sparse'
   readonly batchSize: number
   readonly subBatchSize: number
   readonly lanes: number
@@ -114,6 +120,7 @@ export interface OperationDefinition<in Input = never> {
 const defaults = {
   batchSize: 50_000,
   subBatchSize: 1_000,
+  carve: 'dense',
   lanes: 1,
   priority: 'normal',
   conflicts: 'table',
@@ -196,6 +203,7 @@ function checkSpec(spec: AnySpec): void {
     refuse('"cursor" must list one or more different column names')
   if (typeof spec.perform !== 'function') refuse('"perform" must be a function')
   if (spec.scope !== undefined && typeof spec.scope !== 'function') refuse('"scope" must be a function')
+  if (spec.carve === 'sparse' && spec.scope === undefined) refuse('"carve" is sparse only where there is a "scope"')
   for (const key of ['batchSize', 'subBatchSize', 'lanes', 'quarantineLimit'] as const) {
     const value = spec[key]
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)) {
@@ -208,7 +216,11 @@ function checkSpec(spec: AnySpec): void {
   }
 }
 
-const choices: Record<'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'verify' | 'approval', unknown[]> = {
+const choices: Record<
+  'carve' | 'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'verify' | 'approval',
+  unknown[]
+> = {
+  carve: ['dense', 'sparse'],
   priority: ['low', 'normal', 'high'],
   conflicts: ['table', 'none'],
   until: ['end', 'empty'],

@@ -3,11 +3,14 @@ import type { Sql } from 'sql-template-tag'
 import type { Connection, StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as operations from '../store/operations.ts'
+import type { Pool } from '../store/pool.ts'
 import type { Json } from '../std/json.ts'
 import { checkScope } from '../targets/change.ts'
 import { readKey, resolveCursor, type Cursor } from '../targets/cursor.ts'
 import { describeTable } from '../targets/table.ts'
-import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
+import { checkWalk } from '../targets/sparse.ts'
+import { countRows, keyAt, lastKey } from '../targets/window.ts'
+import { walkBy } from './walk.ts'
 import { storeArgs } from './args.ts'
 import type { OperationDefinition } from './define.ts'
 
@@ -29,7 +32,7 @@ export interface Bounds {
  * the user's transaction with it.
  */
 export async function plan(
-  { checks, reads }: { checks: StoreConnection; reads: Connection },
+  { checks, reads }: { checks: Pool; reads: Connection },
   definition: OperationDefinition,
   { args, bounds }: { args: Json; bounds: Bounds },
 ): Promise<Planned> {
@@ -38,13 +41,15 @@ export async function plan(
   const cursor = resolveCursor(shape, definition.cursor)
   const scope = bound.scope(new Date().toISOString())
   if (scope !== undefined) await checkScope(checks, shape.qualifiedName, scope)
+  const walk = walkBy({ table: shape.qualifiedName, cursor }, { carve: definition.carve, scope })
+  if (walk.only !== undefined) await checks.transaction((transaction) => checkWalk(transaction, walk))
   const max = bounds.max === undefined ? undefined : await readKey(checks, cursor, bounds.max)
   return {
     table: shape.qualifiedName,
     cursorColumns: cursor.columns,
     cursorTypes: cursor.types,
     lowerKey: await lowerKey(checks, { definition, cursor, bounds }),
-    carveEnd: max ?? (await lastKey(reads, { table: shape.qualifiedName, cursor })),
+    carveEnd: max ?? (await lastKey(reads, walk)),
     rowsEstimate: Math.round(shape.rowsEstimate),
   }
 }
@@ -100,17 +105,17 @@ export async function planOperation(
     rowsEstimate: planned.rowsEstimate,
     batches: Math.ceil(planned.rowsEstimate / definition.batchSize),
     scope: scope?.text ?? null,
-    sample: await taste(work, planned, { scope, count: definition.subBatchSize }),
+    sample: await taste(work, planned, { scope, carve: definition.carve, count: definition.subBatchSize }),
   }
 }
 
 async function taste(
   connection: Connection,
   { table, cursorColumns: columns, cursorTypes: types, lowerKey: lower, carveEnd: end }: Planned,
-  { scope, count }: { scope: Sql | undefined; count: number },
+  { scope, carve, count }: { scope: Sql | undefined; carve: operations.Carving; count: number },
 ): Promise<OperationPlan['sample']> {
   if (end === null) return { rows: 0, matched: 0 }
-  const walk: Walk = { table, cursor: { columns, types } }
+  const walk = walkBy({ table, cursor: { columns, types } }, { carve, scope })
   const upper = (await keyAt(connection, { walk, window: { lower, upper: end }, count })) ?? end
   const rows = await countRows(connection, walk, { lower, upper })
   return { rows, matched: await countRows(connection, walk, { lower, upper }, scope) }

@@ -9,6 +9,7 @@ export interface PresetSpec extends Pick<
   | 'name'
   | 'table'
   | 'cursor'
+  | 'carve'
   | 'batchSize'
   | 'subBatchSize'
   | 'lanes'

@@ -26,6 +26,7 @@ import { settleFinish } from './doubt.ts'
 import { careAfterCrash, isolateCrashed } from './isolate.ts'
 import { recover, settleFailure } from './recover.ts'
 import { nextWindow, passOver, runSubBatch, sameKey, type NextWindow, type SubBatchWork } from './sub-batch.ts'
+import { walkBy } from './walk.ts'
 
 /** Where a batch is, and how it takes its next step. */
 export interface Progress {
@@ -72,7 +73,7 @@ function beginning({ batch, operation }: BatchRun): Progress {
 
 /** Stored args meet today's code here: what does not fit any more fails the operation before it touches a row. */
 async function prepare(run: BatchRun): Promise<SubBatchWork> {
-  const { held, walk: path, leaseMs, operation, database } = run
+  const { held, leaseMs, operation, database } = run
   const bound = await run.definition.bind(operation.args)
   const startedAt = operation.created_text
   const signal = AbortSignal.any([held.signal, run.ending])
@@ -82,7 +83,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     claim: held,
     operationId: operation.id,
     pass: run.batch.pass,
-    walk: path,
+    walk: walkBy(run.walk, { carve: operation.carve, scope }),
     scope,
     bound,
     startedAt,

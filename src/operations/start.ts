@@ -56,6 +56,7 @@ export async function startOperation(
     verify: definition.verify,
     priority: definition.priority,
     conflicts: definition.conflicts,
+    carve: definition.carve,
     lanes: definition.lanes,
     batchSize: definition.batchSize,
     subBatchSize: definition.subBatchSize,

@@ -23,6 +23,7 @@ export interface OperationStatus {
   lanes: number
   pace: number
   subBatchSize: number
+  carve: 'dense' | 'sparse'
   table: string
   /** Rows that the walk has passed, and those of them that were changed. */
   rowsSeen: number
@@ -44,6 +45,8 @@ export interface OperationStatus {
   batches: { batch: number; state: 'ready' | 'running'; workerId: string | null; leaseMs: number | null }[]
   /** What keeps it from going faster right now. */
   limitedBy: string
+  /** What could make it faster, where that shows; null: nothing does. */
+  hint: string | null
   error: ErrorRecord | null
   createdAt: Date
   startedAt: Date | null
@@ -55,7 +58,7 @@ export interface OperationStatus {
 /** Turns a stored operation into a status, a more precise one when its place in the table is known. */
 export function statusOf(view: OperationView, place?: Place): OperationStatus {
   const remaining = remainingRows(view, place)
-  const progress = progressOf(view, place === undefined ? undefined : remaining)
+  const progress = progressOf(view, remaining)
   const comes = ['queued', 'active', 'held'].includes(view.status) && !view.disabled && view.workers > 0
   return {
     id: view.id,
@@ -71,6 +74,7 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
     lanes: view.lanes,
     pace: view.pace,
     subBatchSize: view.sub_batch_size,
+    carve: view.carve,
     table: view.table_name,
     rowsSeen: view.rows_seen,
     rowsMatched: view.rows_matched,
@@ -84,6 +88,7 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
     batchesFinished: view.batches_finished,
     batches: view.running.map(({ batch, state, worker, leaseMs }) => ({ batch, state, workerId: worker, leaseMs })),
     limitedBy: limiterOf(view),
+    hint: hintOf(view),
     error: view.error,
     createdAt: view.created_at,
     startedAt: view.started_at,
@@ -92,13 +97,14 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
   }
 }
 
-type Counts = Pick<OperationView, 'status' | 'rows_seen' | 'rows_estimate'> & { pass?: number }
+type Counts = Pick<OperationView, 'status' | 'rows_seen' | 'rows_estimate'> & {
+  pass?: number
+  carve?: OperationView['carve']
+}
 
 /** Never 1 before the end: rows may have been added since the estimate, and a second pass may find some. */
-export function progressOf(
-  { status, rows_seen, rows_estimate, pass = 1 }: Counts,
-  remaining = rows_estimate <= 0 ? undefined : Math.max(0, rows_estimate - rows_seen),
-): number | undefined {
+export function progressOf(counts: Counts, remaining: number | undefined = remainingRows(counts)): number | undefined {
+  const { status, rows_seen, pass = 1 } = counts
   if (status === 'finished' || status === 'finished_with_quarantine') return 1
   if (pass > 1) return 0.99
   if (remaining === undefined || rows_seen + remaining === 0) return undefined
@@ -119,6 +125,21 @@ const waiting: Partial<Record<OperationView['status'], string>> = {
 /** Ready to run, and nobody there who could. */
 function isParked({ status, workers }: Pick<Limits, 'status' | 'workers'>): boolean {
   return ['queued', 'active', 'verifying'].includes(status) && workers === 0
+}
+
+/** So many sub-batches are enough to judge by, and so small a share of rows in scope is worth an index. */
+const enoughSubBatches = 50
+const fewRows = 0.01
+
+/** Whether a sparse walk would have less to read: most rows that this one passes are not its business. */
+export function hintOf({
+  carve,
+  sub_batches,
+  rows_seen,
+  rows_matched,
+}: Pick<OperationView, 'carve' | 'sub_batches' | 'rows_seen' | 'rows_matched'>): string | null {
+  if (carve === 'sparse' || sub_batches < enoughSubBatches || rows_matched >= rows_seen * fewRows) return null
+  return `only ${rows_matched} of ${rows_seen} rows were in scope: an index on the cursor columns with the scope as its WHERE would let it carve: 'sparse'`
 }
 
 /** The binding constraint, in words. */

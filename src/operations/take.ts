@@ -1,16 +1,21 @@
+import { formatDuration } from '../std/duration.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import type { ClaimedBatch } from '../store/batches.ts'
+import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { failUncarved, holdUncarved } from '../store/lifecycle.ts'
 import type { Key, OperationRow } from '../store/operations.ts'
-import { activate, carve, claim, closeCarving, nextOperation, takeTurn } from '../store/picking.ts'
+import { activate, carve, claim, closeCarving, nextOperation, shrinkCarve, takeTurn } from '../store/picking.ts'
 import { classify, sqlstate } from '../store/sqlstate.ts'
 import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Registry } from './registry.ts'
 import { sameKey } from './sub-batch.ts'
+import { carvingWalk } from './walk.ts'
 
 const uncarvedHoldMs = 30_000
+const shrinkBy = 4
 /** Others may be faster that often in a row before this worker takes a rest. */
 const maxLooks = 50
 
@@ -18,9 +23,11 @@ const maxLooks = 50
 export interface Taker {
   database: Database
   telemetry: Telemetry
-  names: string[]
+  registry: Registry
   workerId: string
   leaseMs: number
+  /** How long looking for the end of a batch may take. */
+  carveMs: number
 }
 
 /** A batch leased to this worker, with its operation. */
@@ -29,19 +36,11 @@ export interface Taken {
   operation: OperationRow
 }
 
-/** How an operation walks its table. */
-export function walkOf(operation: OperationRow): Walk {
-  return {
-    table: operation.table_name,
-    cursor: { columns: operation.cursor_columns, types: operation.cursor_types },
-  }
-}
-
 /** Leases a batch of the operation whose turn it is: one that waits, else a new one. Undefined: nothing to do. */
 export async function takeBatch(taker: Taker): Promise<Taken | undefined> {
   const { control } = taker.database
   for (let look = 0; look < maxLooks; look++) {
-    const [operation] = await nextOperation(control, taker)
+    const [operation] = await nextOperation(control, { names: taker.registry.names })
     if (operation === undefined) return undefined
     if (operation.status === 'queued' && !(await activated(taker, operation))) continue
     const batch = operation.ready ? await claimBatch(taker, operation) : await carveBatch(taker, operation)
@@ -75,6 +74,7 @@ async function carveBatch(taker: Taker, operation: OperationRow): Promise<Claime
   const { control } = taker.database
   try {
     const cut = await nextCut(taker, operation)
+    if (cut === 'too slow') return undefined
     if (cut === 'nothing left') {
       await closeCarving(control, { operation })
       return undefined
@@ -89,20 +89,49 @@ async function carveBatch(taker: Taker, operation: OperationRow): Promise<Claime
   }
 }
 
-/** Where the next batch ends, and whether it is the last one. */
-async function nextCut(
-  { database }: Taker,
-  operation: OperationRow,
-): Promise<{ upper: Key; last: boolean } | 'nothing left'> {
-  const walk = walkOf(operation)
-  const end = operation.until === 'empty' ? await lastKey(database.work, walk) : operation.carve_end
+/** Where the next batch ends, whether it is the last one, and how many rows it was to have. */
+interface Cut {
+  upper: Key
+  last: boolean
+  size: number
+}
+
+/** The next cut. A look that takes too long makes the batch smaller: the next one, by whichever worker, is quicker. */
+async function nextCut(taker: Taker, operation: OperationRow): Promise<Cut | 'nothing left' | 'too slow'> {
+  const { database, carveMs, registry } = taker
+  const size = operation.carve_size ?? operation.batch_size
+  const walk = await carvingWalk(registry, operation)
+  try {
+    return await database.work.transaction((transaction) => cutAt(transaction, { operation, walk, size }), {
+      statementMs: carveMs,
+    })
+  } catch (error) {
+    if (sqlstate(error) !== '57014') throw error
+    if (size === 1) throw needsAnIndex(walk, carveMs)
+    await shrinkCarve(database.control, { operation, size: Math.max(1, Math.floor(size / shrinkBy)) })
+    return 'too slow'
+  }
+}
+
+async function cutAt(
+  connection: Connection,
+  { operation, walk, size }: { operation: OperationRow; walk: Walk; size: number },
+): Promise<Cut | 'nothing left'> {
+  const end = operation.until === 'empty' ? await lastKey(connection, walk) : operation.carve_end
   if (end === null || sameKey(operation.carved_to, end)) return 'nothing left'
   const window = { lower: operation.carved_to, upper: end }
-  const key = await keyAt(database.work, { walk, window, count: operation.batch_size })
-  if (key !== null) return { upper: key, last: sameKey(key, end) }
+  const key = await keyAt(connection, { walk, window, count: size })
+  if (key !== null) return { upper: key, last: sameKey(key, end), size }
   // An end that moves has been reached when there is no row behind the last batch; a frozen one just ends the walk.
-  if (operation.until === 'empty' && (await countRows(database.work, walk, window)) === 0) return 'nothing left'
-  return { upper: end, last: true }
+  if (operation.until === 'empty' && (await countRows(connection, walk, window)) === 0) return 'nothing left'
+  return { upper: end, last: true, size }
+}
+
+function needsAnIndex({ table, cursor }: Walk, limitMs: number): Error {
+  const columns = cursor.columns.join(', ')
+  return new Error(
+    `the carve needs an index: finding the next row of ${table} by (${columns}) takes longer than ${formatDuration(limitMs)}. Check that an index on these columns is there and not bloated`,
+  )
 }
 
 /** An operation that cannot be carved must not keep its worker from others: it fails, or is held for a while. */

@@ -14,12 +14,15 @@ import { remember, tripReason, type Outcomes } from './breaker.ts'
 import { keepHouse, settleOperations } from './chores.ts'
 import type { Registry } from './registry.ts'
 import { runBatch } from './run.ts'
-import { takeBatch, walkOf, type Taken, type Taker } from './take.ts'
+import { takeBatch, type Taken, type Taker } from './take.ts'
+import { walkOf } from './walk.ts'
 
 /** How a worker works. */
 export interface WorkerOptions extends LeaseTimes {
   /** Batches at once in this process. */
   concurrency: number
+  /** How long looking for the end of a batch may take before the batch is made smaller. */
+  carveMs: number
   /** Wait between looks for work when there was none. */
   pollMs: number
   /** Days that history is kept. */
@@ -115,8 +118,8 @@ export class Worker {
   }
 
   #taker(): Taker {
-    const { registry } = this.#deps
-    return { ...this.#deps, names: registry.names, workerId: this.id, leaseMs: this.#options.leaseMs }
+    const { leaseMs, carveMs } = this.#options
+    return { ...this.#deps, workerId: this.id, leaseMs, carveMs }
   }
 
   async #run({ operation, batch }: Taken): Promise<void> {

@@ -96,14 +96,24 @@ export const claim = statement<{ operationId: string; workerId: string; leaseMs:
  * carved meanwhile, `carved_to` has moved and nothing happens.
  */
 export const carve = statement<
-  { operation: OperationRow; upper: Key; last: boolean; batchId: string; workerId: string; leaseMs: number },
+  {
+    operation: OperationRow
+    upper: Key
+    last: boolean
+    size: number
+    batchId: string
+    workerId: string
+    leaseMs: number
+  },
   ClaimedBatch
 >(
   'batch.carve',
   `with moved as (
      update sluice.operation o
      set carved_to = $3, carve_end = case when $4 then $3 else o.carve_end end, fully_carved = $4 and o.until = 'end',
-       batches_carved = o.batches_carved + 1
+       batches_carved = o.batches_carved + 1,
+       -- What has become too slow is tried again, step by step.
+       carve_size = case when $9 * 2 < o.batch_size then $9 * 2 end
      where o.id = $1
        and o.status in ('active', 'verifying')
        and not o.fully_carved
@@ -118,7 +128,29 @@ export const carve = statement<
      clock_timestamp() + $7 * interval '1 millisecond', sub_batch_size, pass
    from moved
    returning ${claimColumns}`,
-  (p) => [p.operation.id, p.operation.carved_to, p.upper, p.last, p.batchId, p.workerId, p.leaseMs, p.operation.pass],
+  (p) => [
+    p.operation.id,
+    p.operation.carved_to,
+    p.upper,
+    p.last,
+    p.batchId,
+    p.workerId,
+    p.leaseMs,
+    p.operation.pass,
+    p.size,
+  ],
+)
+
+/** Makes the next batch smaller, after looking for its end took too long; whoever carves next begins with that. */
+export const shrinkCarve = statement<{ operation: OperationRow; size: number }, { id: string }>(
+  'operation.shrinkCarve',
+  `update sluice.operation
+   set carve_size = $3
+   where id = $1
+     and carved_to is not distinct from $2::text[]
+     and not fully_carved
+   returning id`,
+  ({ operation, size }) => [operation.id, operation.carved_to, size],
 )
 
 /** Says that there is nothing left to carve. */

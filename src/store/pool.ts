@@ -55,15 +55,20 @@ export class Pool implements StoreConnection {
     }
   }
 
-  /** Runs `work` in one transaction. Whatever goes wrong, the connection ends rolled back or destroyed. */
-  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` in one transaction, with narrower limits if any are given. Whatever goes wrong, the connection ends
+   * rolled back or destroyed.
+   */
+  async transaction<T>(work: (transaction: Transaction) => Promise<T>, narrower: Partial<Timeouts> = {}): Promise<T> {
     const { client, release } = await this.#checkOut()
-    const limitMs = this.#options.timeouts.statementMs + answerMarginMs
+    const timeouts = { ...this.#options.timeouts, ...narrower }
+    const ownLimits = this.#options.pooled || Object.keys(narrower).length > 0
+    const limitMs = timeouts.statementMs + answerMarginMs
     const run = (text: string, values: unknown[]) => answer(client, { text, values }, limitMs)
     let usable = false
     try {
       await run('begin', [])
-      if (this.#options.pooled) await run(...limitStatement(this.#options.timeouts, true))
+      if (ownLimits) await run(...limitStatement(timeouts, true))
       const result = await work({ schema: this.schema, purpose: this.#options.purpose, query: run })
       await run('commit', [])
       usable = true

@@ -8,6 +8,8 @@ export interface Walk {
   /** Qualified and quoted. */
   table: string
   cursor: Cursor
+  /** Walks only rows that meet this, by an index that holds no others. Without it, every row is a step. */
+  only?: Sql
 }
 
 /** A stretch of keys: everything after `lower` (or from the first row on) up to and including `upper`. */
@@ -30,12 +32,17 @@ function compare(cursor: Cursor, operator: '>' | '<=', key: Key): Sql {
     : sql`(${columnList(cursor)}) ${raw(operator)} (${join(bounds)})`
 }
 
-/** The same for keys that are stored as an array of texts in a column of another table. */
+/** The same predicate for keys that are stored as an array of texts in a column of another table. */
 export function storedWithin({ cursor }: Walk, column: string, { lower, upper }: KeyWindow): Sql {
   const stored = cursor.types.map((type, i) => `${column}[${i + 1}]::${type}`).join(', ')
   const bound = (key: Key): Sql => join(cursor.types.map((type, i) => sql`${key[i]}::${raw(type)}`))
   const below = sql`(${raw(stored)}) <= (${bound(upper)})`
   return lower === null ? below : sql`(${raw(stored)}) > (${bound(lower)}) and ${below}`
+}
+
+/** The rows of a window that the walk steps on. */
+function onWalk(walk: Walk, window: KeyWindow): Sql {
+  return walk.only === undefined ? within(walk, window) : sql`${within(walk, window)} and (${walk.only})`
 }
 
 /** The last key of the table, or null when it has no row. */
@@ -48,7 +55,7 @@ export async function lastKey(connection: Connection, walk: Walk): Promise<Key |
   return firstKey(connection, query)
 }
 
-/** The key of row number `count` of the window, or null when the window has fewer rows. Walks the index only. */
+/** The key of row number `count` on the walk through a window, or null when it has fewer. Walks the index only. */
 export async function keyAt(
   connection: Connection,
   { walk, window, count }: { walk: Walk; window: KeyWindow; count: number },
@@ -56,16 +63,16 @@ export async function keyAt(
   const query = sql`
     select ${keyText(walk.cursor)} as key
     from ${raw(walk.table)}
-    where ${within(walk, window)}
+    where ${onWalk(walk, window)}
     order by ${columnList(walk.cursor)}
     offset ${count - 1}
     limit 1`
   return firstKey(connection, query)
 }
 
-/** How many rows of a window meet a condition, or how many it has; only asked of windows that are small. */
+/** How many rows of a window meet a condition, or are on the walk at all; only asked of windows that are small. */
 export async function countRows(connection: Connection, walk: Walk, window: KeyWindow, scope?: Sql): Promise<number> {
-  const where = scope === undefined ? within(walk, window) : sql`${within(walk, window)} and (${scope})`
+  const where = scope === undefined ? onWalk(walk, window) : sql`${within(walk, window)} and (${scope})`
   const query = sql`
     select count(*)::int as rows
     from ${raw(walk.table)}

@@ -37,6 +37,7 @@ const expected: [SluiceErrorCode, number][] = [
   ['SCHEMA_BEHIND', 4],
   ['SCHEMA_AHEAD', 4],
   ['OPERATION_STATE', 6],
+  ['CARVE_NOT_INDEXED', 6],
   ['CURSOR_NOT_INDEXED', 6],
   ['CURSOR_NOT_UNIQUE', 6],
   ['EMBEDDED_FORBIDDEN', 6],

@@ -3,49 +3,25 @@ import { describe, expect, test } from 'vitest'
 import {
   defineOperation,
   finalStates,
-  Sluice,
+  type Sluice,
   sql,
   transitions,
   verbs,
   type OperationDefinition,
   type OperationState,
   type OperationVerb,
-  type SluiceConfig,
 } from '../../src/index.ts'
+import { Registry } from '../../src/operations/registry.ts'
 import { takeBatch } from '../../src/operations/take.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
 import { rescue } from '../../src/store/batches.ts'
 import type { StoreConnection } from '../../src/store/connection.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { EventLog } from '../support/events.ts'
+import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { testProfile } from '../support/worker.ts'
-
-async function counters(rows: number): Promise<TestDatabase> {
-  const db = await testDatabase()
-  await db.query(
-    'create table counters (id bigint primary key, n int not null default 0, done boolean not null default false)',
-  )
-  await addRows(db, 1, rows)
-  return db
-}
-
-async function addRows(db: TestDatabase, from: number, to: number): Promise<void> {
-  await db.query('insert into counters (id) select generate_series($1::int, $2::int)', [from, to])
-}
-
-function working(
-  db: TestDatabase,
-  operations: OperationDefinition[],
-  config: SluiceConfig = {},
-): { sluice: Sluice; events: EventLog } {
-  const sluice = new Sluice({ ...testProfile, database: db.workerUrl, operations, ...config })
-  const events = new EventLog()
-  sluice.onAny((event) => events.push(event))
-  return { sluice, events }
-}
+import { addRows, counters, working } from '../support/working.ts'
 
 /** A door that work waits at until the test opens it. */
 function gate(): { opened: Promise<void>; open: () => void } {
@@ -620,7 +596,7 @@ test('workers that look at the same moment keep to the lanes', async () => {
        from generate_series(1, 6) n`,
       [id],
     )
-    const taker = { telemetry, names: [addOne.name], leaseMs: 10_000 }
+    const taker = { telemetry, registry: new Registry([addOne]), leaseMs: 10_000, carveMs: 2_000 }
     await Promise.all([one, other, one, other].map((database) => takeBatch({ ...taker, database, workerId: uuidv7() })))
     expect(await running(db), `round ${round}`).toBe(1)
   }

@@ -5,7 +5,8 @@ import type { OperationDefinition } from '../../src/operations/define.ts'
 import { Operations } from '../../src/operations/operations.ts'
 import { Registry } from '../../src/operations/registry.ts'
 import { runBatch } from '../../src/operations/run.ts'
-import { takeBatch, walkOf, type Taken } from '../../src/operations/take.ts'
+import { takeBatch, type Taken } from '../../src/operations/take.ts'
+import { walkOf } from '../../src/operations/walk.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
 import { rescue } from '../../src/store/batches.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -285,8 +286,14 @@ export class Bench {
   }
 
   #take(workerId: string): Promise<Taken | undefined> {
-    const { names } = this.#registry
-    return takeBatch({ database: this.#database, telemetry: this.#telemetry, names, workerId, leaseMs })
+    return takeBatch({
+      database: this.#database,
+      telemetry: this.#telemetry,
+      registry: this.#registry,
+      workerId,
+      leaseMs,
+      carveMs: 2_000,
+    })
   }
 
   async #run(

@@ -1,28 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { defineOperation, Sluice, sql, type OperationDefinition, type SluiceConfig } from '../../src/index.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { EventLog } from '../support/events.ts'
+import { defineOperation, sql } from '../../src/index.ts'
+import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { testProfile } from '../support/worker.ts'
-
-async function counters(rows: number): Promise<TestDatabase> {
-  const db = await testDatabase()
-  await db.query('create table counters (id bigint primary key, n int not null default 0)')
-  await db.query('insert into counters (id) select generate_series(1, $1::int)', [rows])
-  return db
-}
-
-function working(
-  db: TestDatabase,
-  operations: OperationDefinition[],
-  config: SluiceConfig = {},
-): { sluice: Sluice; events: EventLog } {
-  const sluice = new Sluice({ ...testProfile, database: db.workerUrl, operations, ...config })
-  const events = new EventLog()
-  sluice.onAny((event) => events.push(event))
-  return { sluice, events }
-}
+import { counters, working } from '../support/working.ts'
 
 const increment = { name: 'increment', table: 'counters', batchSize: 500, subBatchSize: 100 } as const
 const addOne = defineOperation({ ...increment, perform: ({ batch }) => batch.update(sql`n = n + 1`) })

@@ -108,7 +108,11 @@ table operation
   rows_matched bigint not null default 0
   rows_quarantined bigint not null default 0
   quarantine_limit integer not null default 1000
+  carve text not null default 'dense'::text
+  carve_size integer
   constraint operation_batch_size_check CHECK ((batch_size > 0))
+  constraint operation_carve_check CHECK ((carve = ANY (ARRAY['dense'::text, 'sparse'::text])))
+  constraint operation_carve_size_check CHECK ((carve_size > 0))
   constraint operation_conflicts_check CHECK ((conflicts = ANY (ARRAY['table'::text, 'none'::text])))
   constraint operation_fingerprint_key UNIQUE (fingerprint)
   constraint operation_lanes_check CHECK ((lanes > 0))

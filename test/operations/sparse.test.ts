@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import { defineOperation, sql } from '../../src/index.ts'
+import { Registry } from '../../src/operations/registry.ts'
+import { hintOf } from '../../src/operations/status.ts'
+import { takeBatch, type Taken } from '../../src/operations/take.ts'
+import { uuidv7 } from '../../src/std/uuid.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { notAWalk } from '../../src/targets/sparse.ts'
+import { Telemetry } from '../../src/telemetry/telemetry.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { EventLog } from '../support/events.ts'
+import { testProfile } from '../support/worker.ts'
+import { addRows, counters, working } from '../support/working.ts'
+
+const shape = { name: 'count', table: 'counters', batchSize: 100, subBatchSize: 20 } as const
+const sparse = defineOperation({
+  ...shape,
+  carve: 'sparse',
+  scope: () => sql`done`,
+  perform: ({ batch }) => batch.update(sql`n = n + 1`),
+})
+const wrong = `select count(*)::int from counters where n <> done::int`
+
+test('a sparse operation steps on the rows in scope alone', async () => {
+  await using db = await counters(50_000)
+  await db.query('update counters set done = true where id % 200 = 0')
+  await db.query('create index counters_done_idx on counters (id) where done')
+  const { sluice, events } = working(db, [sparse])
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(sparse)
+  expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 250, rowsChanged: 250, batches: 3 })
+  expect(await db.value(wrong)).toBe(0)
+  const { carve, rowsMatched, hint } = await sluice.operations.get(id)
+  expect({ carve, rowsMatched, hint }).toEqual({ carve: 'sparse', rowsMatched: 250, hint: null })
+})
+
+test('an index with the scope in front and the cursor behind it serves, too, and both passes use it', async () => {
+  await using db = await counters(5_000)
+  await db.query('alter table counters add owner int not null default 0')
+  await db.query('update counters set owner = 7, done = true where id % 100 = 0')
+  await db.query('create index counters_owner_idx on counters (owner, id)')
+  const owned = defineOperation({
+    ...shape,
+    carve: 'sparse',
+    verify: true,
+    until: 'empty',
+    scope: () => sql`owner = 7`,
+    perform: ({ batch }) => batch.update(sql`n = n + 1, owner = 0`),
+  })
+  const { sluice, events } = working(db, [owned])
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(owned)
+  expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 50, rowsChanged: 50 })
+  expect(await db.value(wrong)).toBe(0)
+})
+
+test('a row that cannot be processed is isolated alone, however far its neighbours are', async () => {
+  await using db = await counters(20_000)
+  await db.query('update counters set done = true where id % 100 = 0')
+  await db.query('create index counters_done_idx on counters (id) where done')
+  await db.query('alter table counters add check (id <> 7000 or n = 0)')
+  const { sluice, events } = working(db, [sparse])
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(sparse)
+  expect(await events.event('operation.finished')).toMatchObject({ rowsChanged: 199, rowsQuarantined: 1 })
+  const [isolated] = await sluice.operations.quarantined(id)
+  expect(isolated).toMatchObject({ upper_key: ['7000'], rows: 1 })
+})
+
+test('without an index that serves the scope, a sparse operation is refused before anything is written', async () => {
+  await using db = await counters(1_000)
+  await using sluice = working(db, [sparse]).sluice
+  await expect(sluice.operations.start(sparse)).rejects.toMatchObject({
+    code: 'CARVE_NOT_INDEXED',
+    message: expect.stringContaining('counters_pkey would be filtered by done') as string,
+  })
+  await expect(sluice.operations.plan(sparse.name)).rejects.toMatchObject({ code: 'CARVE_NOT_INDEXED' })
+  expect(await db.value('select count(*)::int from sluice.operation')).toBe(0)
+})
+
+test('a sparse definition without a scope is refused', () => {
+  expect(() => defineOperation({ ...shape, carve: 'sparse', perform: () => Promise.resolve(0) })).toThrow(
+    '"carve" is sparse only where there is a "scope"',
+  )
+})
+
+describe('a plan is a walk along an index', () => {
+  const scan = { 'Node Type': 'Index Scan', 'Index Name': 'i' }
+  test.each([
+    ['an index scan', scan, undefined],
+    ['partitions in order', { 'Node Type': 'Merge Append', Plans: [scan, scan] }, undefined],
+    ['a filtered index', { ...scan, Filter: '(state = 1)' }, 'i would be filtered by (state = 1)'],
+    ['one filtered partition', { 'Node Type': 'Append', Plans: [scan, { ...scan, Filter: 'x' }] }, /would be filtered/],
+    ['a sort', { 'Node Type': 'Sort', Plans: [scan] }, 'it would sort'],
+    ['a scan of the table', { 'Node Type': 'Seq Scan' }, 'it would scan'],
+    ['a bitmap', { 'Node Type': 'Bitmap Heap Scan' }, 'it would scan'],
+  ])('%s', (_, plan, problem) => {
+    if (problem === undefined) expect(notAWalk(plan)).toBeUndefined()
+    else expect(notAWalk(plan)).toMatch(problem)
+  })
+})
+
+test.each([
+  ['few rows of many in scope', { sub_batches: 50, rows_seen: 50_000, rows_matched: 400 }, true],
+  ['too early to tell', { sub_batches: 49, rows_seen: 50_000, rows_matched: 0 }, false],
+  ['enough rows in scope', { sub_batches: 500, rows_seen: 50_000, rows_matched: 500 }, false],
+] as const)('the hint at a sparse walk: %s', (_, counts, given) => {
+  expect(hintOf({ carve: 'dense', ...counts }) !== null).toBe(given)
+  expect(hintOf({ carve: 'sparse', ...counts })).toBeNull()
+})
+
+/** Makes reading a row take so long for accounts that are not the owner. */
+async function slowRows(db: TestDatabase, seconds: number): Promise<void> {
+  await db.query(`create function slow() returns boolean language plpgsql volatile as
+    $$ begin perform pg_sleep(${seconds}); return true; end $$`)
+  await db.query('alter table counters enable row level security')
+  await db.query('create policy slow on counters using (slow())')
+}
+
+async function takeOne(db: TestDatabase, carveMs: number): Promise<{ taken: Taken | undefined; events: EventLog }> {
+  const timeouts = { statementMs: 10_000, lockMs: 2_000, idleInTransactionMs: 10_000 }
+  await using database = await openDatabase({ url: db.workerUrl, schema: 'sluice', workSize: 1, timeouts })
+  const telemetry = new Telemetry()
+  const events = new EventLog()
+  telemetry.onAny((event) => events.push(event))
+  const registry = new Registry([dense])
+  return {
+    taken: await takeBatch({ database, telemetry, registry, workerId: uuidv7(), leaseMs: 60_000, carveMs }),
+    events,
+  }
+}
+
+const dense = defineOperation({ ...shape, batchSize: 1_000, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+
+describe('a look for the end of a batch that takes too long', () => {
+  test('is made for fewer rows, and for more again once it is quick', async () => {
+    await using db = await counters(0)
+    await addRows(db, 1, 2_000)
+    await using sluice = working(db, [dense], { ...testProfile }).sluice
+    await sluice.operations.start(dense)
+    await slowRows(db, 0.002)
+    const { taken } = await takeOne(db, 400)
+    // 1,000 and 250 rows take 2 s and 0.5 s, which is over the limit; 62 do not.
+    expect(taken?.batch.upper_key).toEqual(['62'])
+    expect(await db.value('select carve_size from sluice.operation')).toBe(124)
+    await db.query('alter table counters disable row level security')
+    await db.query('delete from sluice.batch')
+    expect((await takeOne(db, 400)).taken?.batch.upper_key).toEqual(['186'])
+    expect(await db.value('select carve_size from sluice.operation')).toBe(248)
+  })
+
+  test('even for one row holds the operation, which says what it needs', async () => {
+    await using db = await counters(20)
+    await using sluice = working(db, [dense]).sluice
+    const { id } = await sluice.operations.start(dense)
+    await db.query('update sluice.operation set carve_size = 1')
+    await slowRows(db, 0.5)
+    const { taken, events } = await takeOne(db, 100)
+    expect(taken).toBeUndefined()
+    expect(await events.event('operation.held')).toMatchObject({
+      reason: expect.stringContaining('needs an index') as string,
+    })
+    const { state, reason } = await sluice.operations.get(id)
+    expect({ state, reason }).toEqual({
+      state: 'held',
+      reason: expect.stringContaining('finding the next row of public.counters by (id) takes longer than') as string,
+    })
+  })
+})

@@ -1,0 +1,30 @@
+import { Sluice, type OperationDefinition, type SluiceConfig } from '../../src/index.ts'
+import { testDatabase, type TestDatabase } from './database.ts'
+import { EventLog } from './events.ts'
+import { testProfile } from './worker.ts'
+
+/** A database with a table of numbered rows, each with a counter that tells how often it was changed. */
+export async function counters(rows: number): Promise<TestDatabase> {
+  const db = await testDatabase()
+  await db.query(
+    'create table counters (id bigint primary key, n int not null default 0, done boolean not null default false)',
+  )
+  await addRows(db, 1, rows)
+  return db
+}
+
+export async function addRows(db: TestDatabase, from: number, to: number): Promise<void> {
+  await db.query('insert into counters (id) select generate_series($1::int, $2::int)', [from, to])
+}
+
+/** A worker in this process, to be started, and all that it says. */
+export function working(
+  db: TestDatabase,
+  operations: OperationDefinition[],
+  config: SluiceConfig = {},
+): { sluice: Sluice; events: EventLog } {
+  const sluice = new Sluice({ ...testProfile, database: db.workerUrl, operations, ...config })
+  const events = new EventLog()
+  sluice.onAny((event) => events.push(event))
+  return { sluice, events }
+}
