@@ -24,6 +24,7 @@ export const cleanUpChildren: OperationDefinition<undefined> = defineOperation({
   table: 'deleted_projects',
   cursor: ['partition', 'id'],
   scope: () => sql`status = 'pending'`,
+  carve: 'sparse',
   until: 'empty',
   subBatchSize: 10,
   async perform({ batch }) {

@@ -17,6 +17,9 @@ create table deleted_projects (
 create table deleted_projects_1 partition of deleted_projects for values in (1);
 create table deleted_projects_2 partition of deleted_projects for values in (2);
 
+-- The walk steps on these alone: most records are done, and wait for their partition to go.
+create index deleted_projects_pending_idx on deleted_projects (partition, id) where status = 'pending';
+
 create function record_deleted_projects() returns trigger language plpgsql security definer as $$
 begin
   insert into deleted_projects (project_id) select id from gone;
