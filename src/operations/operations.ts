@@ -10,14 +10,14 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationDefinition } from './define.ts'
 import { planOperation, type OperationPlan } from './plan.ts'
 import { landmarksOf, placeOf, type Place } from './progress.ts'
-import type { Registry } from './registry.ts'
+import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
 import { finalStates, verbs, type OperationVerb } from './states.ts'
 import { statusOf, type OperationStatus } from './status.ts'
 
 interface Deps {
   database(): Promise<Database>
-  registry: Registry
+  registry: OperationRegistry
   telemetry: Telemetry
   /** Works in this process on the named operations until it is disposed of. */
   work(names: string[]): Promise<AsyncDisposable>
@@ -91,7 +91,7 @@ export class Operations {
     const [view] = uuid.test(id) ? await find(control, { id }) : []
     if (view !== undefined) return statusOf(view, await locate(control, view))
     throw new SluiceError('OPERATION_NOT_FOUND', {
-      message: `There is no operation with id "${id.slice(0, 100)}"; history may have been dropped. Check the id.`,
+      message: `There is no operation with id "${id.slice(0, 100)}". "sluice ops list" shows the ids; the history of old operations is dropped.`,
       details: { id },
     })
   }

@@ -11,7 +11,7 @@ import { describeTable } from '../targets/table.ts'
 import { checkWalk } from '../targets/sparse.ts'
 import { countRows, keyAt, lastKey } from '../targets/window.ts'
 import { walkBy } from './walk.ts'
-import { storeArgs } from './args.ts'
+import { storeArgs } from '../args.ts'
 import type { OperationDefinition } from './define.ts'
 
 /** What the checks found out for the operation to be recorded. */

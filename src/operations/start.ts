@@ -5,7 +5,7 @@ import * as operations from '../store/operations.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import { fingerprint, plan } from './plan.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { storeArgs } from './args.ts'
+import { storeArgs } from '../args.ts'
 import type { OperationDefinition } from './define.ts'
 
 /** Choices for one start of an operation. */

@@ -10,7 +10,7 @@ import { activate, carve, claim, closeCarving, nextOperation, shrinkCarve, takeT
 import { classify, sqlstate } from '../store/sqlstate.ts'
 import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { Registry } from './registry.ts'
+import type { OperationRegistry } from './define.ts'
 import { sameKey } from './sub-batch.ts'
 import { carvingWalk } from './walk.ts'
 
@@ -23,7 +23,7 @@ const maxLooks = 50
 export interface Taker {
   database: Database
   telemetry: Telemetry
-  registry: Registry
+  registry: OperationRegistry
   workerId: string
   leaseMs: number
   /** How long looking for the end of a batch may take. */

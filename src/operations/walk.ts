@@ -1,7 +1,7 @@
 import type { Sql } from 'sql-template-tag'
 import type { Carving, OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
-import type { Registry } from './registry.ts'
+import type { OperationRegistry } from './define.ts'
 
 /** How an operation walks its table when every row is a step. */
 export function walkOf(operation: Pick<OperationRow, 'table_name' | 'cursor_columns' | 'cursor_types'>): Walk {
@@ -17,7 +17,7 @@ export function walkBy(walk: Walk, { carve, scope }: { carve: Carving; scope: Sq
 }
 
 /** The walk by which the next batch of an operation is cut. Only a sparse one needs the definition for it. */
-export async function carvingWalk(registry: Registry, operation: OperationRow): Promise<Walk> {
+export async function carvingWalk(registry: OperationRegistry, operation: OperationRow): Promise<Walk> {
   const walk = walkOf(operation)
   if (operation.carve === 'dense') return walk
   const bound = await registry.find(operation.name).bind(operation.args)

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { Crew } from '../runtime/crew.ts'
 import { Leases, type LeaseTimes } from '../runtime/leases.ts'
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
@@ -12,7 +13,7 @@ import { version } from '../version.ts'
 import type { BatchRun } from './batch-run.ts'
 import { remember, tripReason, type Outcomes } from './breaker.ts'
 import { keepHouse, settleOperations } from './chores.ts'
-import type { Registry } from './registry.ts'
+import type { OperationRegistry } from './define.ts'
 import { runBatch } from './run.ts'
 import { takeBatch, type Taken, type Taker } from './take.ts'
 import { walkOf } from './walk.ts'
@@ -34,8 +35,11 @@ export interface WorkerOptions extends LeaseTimes {
 
 interface Deps {
   database: Database
-  registry: Registry
+  registry: OperationRegistry
   telemetry: Telemetry
+  /** Others who work in this process, and what they can do. */
+  crews?: readonly Crew[]
+  skills?: Pick<WorkerRow, 'jobs' | 'queues' | 'concurrency'>
 }
 
 /** Takes batches and runs them until it is stopped. All workers are equal; none is needed by the others. */
@@ -54,7 +58,8 @@ export class Worker {
   constructor(options: WorkerOptions, deps: Deps) {
     this.#options = options
     this.#deps = deps
-    this.#row = { id: this.id, host: hostname(), pid: process.pid, version, operations: deps.registry.names }
+    const { registry, skills = { jobs: [], queues: [], concurrency: 0 } } = deps
+    this.#row = { id: this.id, host: hostname(), pid: process.pid, version, operations: registry.names, ...skills }
     this.#leases = new Leases({ ...options, database: deps.database.options, worker: this.#row }, deps.telemetry)
   }
 
@@ -64,11 +69,19 @@ export class Worker {
     await checkSchema(control)
     await beat(control, this.#row)
     this.#leases.start((error) => this.#die(error))
-    const { pid, operations } = this.#row
-    this.#deps.telemetry.emit('worker.started', { workerId: this.id, pid, operations })
+    const { pid, operations, jobs } = this.#row
+    this.#deps.telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs })
     const slots = Array.from({ length: this.#options.concurrency }, () => this.#slot())
     const chores = keepHouse({ ...this.#deps, ...this.#options, signal: this.#stopping.signal })
-    this.#loops = Promise.all([...slots, chores])
+    this.#loops = Promise.all([...slots, chores, ...this.#crews()])
+  }
+
+  #crews(): Promise<void>[] {
+    const { leaseMs } = this.#options
+    const [stopping, ending] = [this.#stopping.signal, this.#ending.signal]
+    const trusted = (signal: AbortSignal): Promise<void> => this.#trusted(signal)
+    const shift = { workerId: this.id, leaseMs, stopping, ending, trusted }
+    return (this.#deps.crews ?? []).map((crew) => crew.work(shift))
   }
 
   /** Lets current sub-batches end, gives the batches back, and leaves. The leases go last. */

@@ -12,7 +12,8 @@
  *
  * On a crash the thread dies with the process and the leases run out. A paused process (SIGSTOP, a sleeping VM) wakes
  * with leases that are gone; the fence refuses what it still tries. A handler that hangs makes no progress; its claim
- * is not extended beyond the no-progress limit.
+ * is not extended beyond the no-progress limit. Nor does a process give a sign of life whose event loop has not turned
+ * for that long.
  */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -20,7 +21,7 @@ import type { Claim } from '../store/batches.ts'
 import type { DatabaseOptions } from '../store/database.ts'
 import type { WorkerRow } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { boardBytes, monotonicMs, openBoard, slots, type Board } from './lease-board.ts'
+import { boardBytes, loopSlot, monotonicMs, openBoard, slots, type Board } from './lease-board.ts'
 
 /** How long a lease is; all else follows from it. */
 export interface LeaseTimes {
@@ -64,6 +65,7 @@ export class Leases implements AsyncDisposable {
   readonly #held = new Map<string, AbortController>()
   readonly #freeSlots = Array.from({ length: slots }, (_, slot) => slot)
   #thread: Worker | undefined
+  #pulse: NodeJS.Timeout | undefined
 
   constructor(order: Omit<RenewalOrder, 'board'>, telemetry: Telemetry) {
     this.#order = order
@@ -73,6 +75,7 @@ export class Leases implements AsyncDisposable {
   /** Starts the thread. `onDeath` is called when it ends by itself, which nothing should make it do. */
   start(onDeath: (error: Error) => void): void {
     this.#board.renewed(monotonicMs())
+    this.#pulse = setInterval(() => this.#board.progress(loopSlot), 500).unref()
     const extension = extname(import.meta.url)
     // From source the thread needs a loader for TypeScript, which Node 20 has not; the published package does not.
     const execArgv = extension === '.ts' ? ['--import', 'jiti/register'] : []
@@ -110,6 +113,7 @@ export class Leases implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const thread = this.#thread
     this.#thread = undefined
+    clearInterval(this.#pulse)
     if (thread === undefined) return
     const gone = new Promise<void>((resolve) => thread.once('exit', () => resolve()))
     thread.postMessage({ kind: 'stop' } satisfies ToRenewal)

@@ -6,7 +6,7 @@ import { errorRecord } from '../std/error-record.ts'
 import { renew, type Claim } from '../store/batches.ts'
 import { Pool } from '../store/pool.ts'
 import { beat } from '../store/workers.ts'
-import { monotonicMs, openBoard } from './lease-board.ts'
+import { loopSlot, monotonicMs, openBoard } from './lease-board.ts'
 import type { FromRenewal, RenewalOrder, ToRenewal } from './leases.ts'
 
 interface Watched extends Claim {
@@ -28,6 +28,15 @@ const pool = new Pool({
   pooled: true,
   timeouts: { ...database.timeouts, statementMs: Math.min(database.timeouts.statementMs, leaseMs) },
 })
+
+const loop = { progress: board.progressOf(loopSlot), movedAt: monotonicMs() }
+
+/** Whether the event loop of the process still turns, as far as one can say: it may be busy for a good while. */
+function loopTurns(now: number): boolean {
+  const progress = board.progressOf(loopSlot)
+  if (progress !== loop.progress) [loop.progress, loop.movedAt] = [progress, now]
+  return now - loop.movedAt < noProgressMs
+}
 
 const tell = (message: FromRenewal): void => parentPort?.postMessage(message)
 
@@ -51,7 +60,7 @@ function watched(now: number): (Watched & { moving: boolean })[] {
 async function renewAll(): Promise<void> {
   const sentAt = monotonicMs()
   const asked = watched(sentAt)
-  await beat(pool, worker)
+  if (loopTurns(sentAt)) await beat(pool, worker)
   if (asked.length > 0) {
     const own = new Set((await renew(pool, { claims: asked, leaseMs })).map(({ id }) => id))
     for (const { batchId, nonce } of asked) {

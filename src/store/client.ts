@@ -31,12 +31,15 @@ export function limitStatement(timeouts: Timeouts, local: boolean): [text: strin
   ]
 }
 
+/** A statement with its values, and the name under which the server keeps it, if it does. */
+export interface Query {
+  text: string
+  values: unknown[]
+  name?: string
+}
+
 /** Runs one statement; when no answer comes in time, destroys the socket and says so. */
-export async function answer(
-  client: pg.ClientBase,
-  query: { text: string; values: unknown[] },
-  limitMs: number,
-): Promise<pg.QueryResult> {
+export async function answer(client: pg.ClientBase, query: Query, limitMs: number): Promise<pg.QueryResult> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
@@ -50,7 +53,7 @@ export async function answer(
     }, limitMs)
   })
   try {
-    return await Promise.race([client.query(query.text, query.values), late])
+    return await Promise.race([client.query(query), late])
   } finally {
     clearTimeout(timer)
   }

@@ -31,6 +31,13 @@ begin
   end if;
   alter function sluice.create_history_partitions(integer) owner to sluice_migrator;
   alter function sluice.drop_history_partitions(integer) owner to sluice_migrator;
+  alter function sluice.create_job_partitions(integer) owner to sluice_migrator;
+  alter function sluice.drop_job_partitions(integer, integer) owner to sluice_migrator;
+  alter function sluice.admit_jobs(bigint[]) owner to sluice_migrator;
+  alter function sluice.admit_waiting_jobs() owner to sluice_migrator;
+  alter function sluice.enqueue(text, boolean, boolean) owner to sluice_migrator;
+  alter function sluice.enqueue_names(text[], text[]) owner to sluice_migrator;
+  alter function sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean) owner to sluice_migrator;
   alter function sluice.record_transition() owner to sluice_migrator;
   alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
 
@@ -45,6 +52,17 @@ begin
   grant execute on function sluice.create_history_partitions(integer), sluice.drop_history_partitions(integer)
     to sluice_worker;
 
+  grant select, insert, update, delete on sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel,
+    sluice.queue, sluice.job_class to sluice_worker;
+  -- What has ended is written once. A job that is taken up again comes back from the dead ones, one at a time.
+  grant select, insert on sluice.job_history, sluice.job_attempt to sluice_worker;
+  grant select, insert, delete on sluice.job_dead to sluice_worker;
+  grant execute on function sluice.create_job_partitions(integer), sluice.drop_job_partitions(integer, integer),
+    sluice.admit_jobs(bigint[]), sluice.admit_waiting_jobs(), sluice.enqueue(text, boolean, boolean) to sluice_worker;
+  grant execute on function sluice.admit_jobs(bigint[]), sluice.enqueue(text, boolean, boolean),
+    sluice.enqueue_names(text[], text[]), sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean)
+    to sluice_enqueue, sluice_worker;
+
   grant select, insert on sluice.operation to sluice_enqueue;
   grant select, insert on sluice.transition to sluice_enqueue;
   grant select on sluice.disabled_operation, sluice.recurring_mark to sluice_enqueue;
@@ -52,7 +70,8 @@ begin
 
   grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history,
     sluice.operation_summary, sluice.quarantine, sluice.transition, sluice.disabled_operation, sluice.tenant_share,
-    sluice.recurring_mark to sluice_dashboard;
+    sluice.recurring_mark, sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel, sluice.queue,
+    sluice.job_class, sluice.job_history, sluice.job_dead, sluice.job_attempt to sluice_dashboard;
 end
 $$;
 

@@ -1,5 +1,14 @@
 import pg from 'pg'
-import { answer, answerMarginMs, clientOptions, connectTimeoutMs, destroySocket, limitStatement } from './client.ts'
+import {
+  type Query,
+  answer,
+  answerMarginMs,
+  clientOptions,
+  connectTimeoutMs,
+  destroySocket,
+  limitStatement,
+} from './client.ts'
+import { prepared } from './statement.ts'
 import type { ClientOptions, Result, StoreConnection, Timeouts } from './connection.ts'
 
 /** How to reach one database, and how patient to be with it. */
@@ -46,7 +55,7 @@ export class Pool implements StoreConnection {
     const { client, release } = await this.#checkOut()
     let failure: unknown
     try {
-      return await answer(client, { text, values }, this.#options.timeouts.statementMs + answerMarginMs)
+      return await answer(client, this.#named(text, values), this.#options.timeouts.statementMs + answerMarginMs)
     } catch (error) {
       failure = error
       throw error
@@ -64,7 +73,7 @@ export class Pool implements StoreConnection {
     const timeouts = { ...this.#options.timeouts, ...narrower }
     const ownLimits = this.#options.pooled || Object.keys(narrower).length > 0
     const limitMs = timeouts.statementMs + answerMarginMs
-    const run = (text: string, values: unknown[]) => answer(client, { text, values }, limitMs)
+    const run = (text: string, values: unknown[]) => answer(client, this.#named(text, values), limitMs)
     let usable = false
     try {
       await run('begin', [])
@@ -86,6 +95,12 @@ export class Pool implements StoreConnection {
     const closed = this.#pool.end()
     for (const cut of this.#inUse) cut(false)
     await closed
+  }
+
+  /** Behind a transaction pooler a session may have forgotten what was prepared in another. */
+  #named(text: string, values: unknown[]): Query {
+    const name = this.#options.pooled ? undefined : prepared.get(text)
+    return name === undefined ? { text, values } : { text, values, name }
   }
 
   async #checkOut(): Promise<{ client: pg.PoolClient; release: (usable: boolean) => void }> {

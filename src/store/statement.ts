@@ -9,16 +9,31 @@ export type Statement<P, R> = (connection: StoreConnection, params: P) => Promis
  * Makes a function of one SQL text. The text is written against the default schema, so that it can be pasted into
  * psql; a custom schema is put in here and nowhere else.
  */
-export function statement<P, R>(name: string, text: string, bind: (params: P) => unknown[]): Statement<P, R> {
+export function statement<P, R>(
+  name: string,
+  text: string,
+  bind: (params: P) => unknown[],
+  { prepare = false }: { prepare?: boolean } = {},
+): Statement<P, R> {
   return async (connection, params) => {
     try {
-      const { rows } = await connection.query(inSchema(text, connection.schema), bind(params))
+      const inPlace = inSchema(text, connection.schema)
+      if (prepare) prepared.set(inPlace, name)
+      const { rows } = await connection.query(inPlace, bind(params))
       return rows as R[]
     } catch (error) {
       throw explain(error, name, connection.schema)
     }
   }
 }
+
+/** An array of numbers as the database reads it: the driver would look at each element for quotes. */
+export function list(numbers: readonly (number | string)[]): string {
+  return `{${numbers.join(',')}}`
+}
+
+/** Texts that are run so often that the server should keep them, each with the name that it knows them by. */
+export const prepared = new Map<string, string>()
 
 const rewritten = new Map<string, string>()
 

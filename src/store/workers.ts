@@ -6,16 +6,21 @@ export interface WorkerRow {
   pid: number
   version: string
   operations: string[]
+  jobs: string[]
+  /** The queues of its jobs; none: all there are. */
+  queues: string[]
+  /** Jobs at once. */
+  concurrency: number
 }
 
 /** Says that a worker is alive; the first time it also says who it is. */
 export const beat = statement<WorkerRow, { id: string }>(
   'worker.beat',
-  `insert into sluice.worker (id, host, pid, version, operations)
-   values ($1, $2, $3, $4, $5)
+  `insert into sluice.worker (id, host, pid, version, operations, jobs, queues, concurrency)
+   values ($1, $2, $3, $4, $5, $6, $7, $8)
    on conflict (id) do update set seen_at = clock_timestamp()
    returning id`,
-  (w) => [w.id, w.host, w.pid, w.version, w.operations],
+  (w) => [w.id, w.host, w.pid, w.version, w.operations, w.jobs, w.queues, w.concurrency],
 )
 
 /** Forgets a worker that stopped. */

@@ -11,13 +11,18 @@ interface OfBatch extends OfOperation {
   batch: number
 }
 
+interface OfJob {
+  jobId: number
+  name: string
+}
+
 /**
  * Everything that Sluice says about itself. Logs, metrics, live pages and tests all subscribe to these events;
  * nothing else reports.
  */
 export interface Events {
   /** A worker has registered and takes work. */
-  'worker.started': { workerId: string; pid: number; operations: string[] }
+  'worker.started': { workerId: string; pid: number; operations: string[]; jobs: string[] }
   /** No renewal has succeeded within the trust window: no new sub-batch starts until one does. */
   'worker.untrusted': { workerId: string; sinceMs: number }
   /** A worker has given back what it held and is gone. */
@@ -67,6 +72,32 @@ export interface Events {
   'sub-batch.committed': OfBatch & { rowsSeen: number; rowsMatched: number; rowsChanged: number; elapsedMs: number }
   /** The connection broke around a COMMIT; the claim row told whether it had taken effect. */
   'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' }
+  /** Jobs were recorded in one go, or found to be there already (`duplicates`). */
+  'jobs.enqueued': { name: string; count: number; duplicates: number }
+  'job.started': OfJob & { queue: string; attempt: number; waitMs: number }
+  /** A job has succeeded, and that is written down. */
+  'job.finished': OfJob & { queue: string; attempt: number; waitMs: number; runMs: number }
+  /** An attempt failed; the next one comes after `delayMs`. */
+  'job.retried': OfJob & { error: ErrorRecord; reason: string; attempt: number; delayMs: number }
+  /** A job asked to be run again later, which is no failure. */
+  'job.snoozed': OfJob & { reason: string; delayMs: number }
+  /** A job has become pointless by the rules of its definition. */
+  'job.discarded': OfJob & { reason: string; error: ErrorRecord | null }
+  /** The last attempt failed. */
+  'job.died': OfJob & { reason: string; error: ErrorRecord | null }
+  'job.cancelled': OfJob & { reason: string }
+  /** A job that can never run, or that kills its workers, was isolated. */
+  'job.quarantined': OfJob & { reason: string; error: ErrorRecord | null }
+  /** A stopping worker gave a job back; it counts as no attempt. */
+  'job.released': OfJob
+  /** The fence refused: the job belongs to another worker now. */
+  'job.lost': OfJob
+  /** The worker of a job gave no sign of life any more; the job is free again. */
+  'job.rescued': OfJob & { workerId: string; crashes: number }
+  /** A handler said something. */
+  'job.logged': OfJob & { message: string; fields: Record<string, unknown> }
+  'queue.paused': { queue: string; actor: string | null }
+  'queue.resumed': { queue: string; actor: string | null }
   /** The database cannot be reached; tries go on. */
   'connection.lost': { purpose: string; error: ErrorRecord; attempt: number; waitMs: number }
   'connection.restored': { purpose: string; afterMs: number }

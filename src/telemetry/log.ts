@@ -9,7 +9,7 @@ export interface LogOptions {
   stream: NodeJS.WritableStream & { isTTY?: boolean }
   /** `json`: one pino line per event. `text`: a short line for people. Default: text on a terminal, else json. */
   format?: 'json' | 'text'
-  /** Also say what happens very often (each sub-batch). */
+  /** Also say what happens very often (each sub-batch, each job that goes well). */
   verbose?: boolean
 }
 
@@ -28,6 +28,15 @@ type Level = 'debug' | 'info' | 'warn' | 'error'
 /** Events are worth a line (`info`) unless they are told here. */
 const levels: Partial<Record<EventName, Level>> = {
   'sub-batch.committed': 'debug',
+  'jobs.enqueued': 'debug',
+  'job.started': 'debug',
+  'job.finished': 'debug',
+  'job.retried': 'warn',
+  'job.died': 'error',
+  'job.quarantined': 'error',
+  'job.lost': 'warn',
+  'job.rescued': 'warn',
+  'queue.paused': 'warn',
   'worker.untrusted': 'warn',
   'operation.held': 'warn',
   'operation.failed': 'error',

@@ -9,7 +9,7 @@ const by = (actor: string | null): string => (actor === null ? '' : ` (${actor})
 export function describeEvent({ event, payload: p }: AnyEvent): string {
   switch (event) {
     case 'worker.started':
-      return `worker ${p.workerId} (pid ${p.pid}) takes work for ${p.operations.join(', ') || 'no operation'}`
+      return `worker ${p.workerId} (pid ${p.pid}) takes work for ${[...p.operations, ...p.jobs].join(', ') || 'nothing: the configuration lists no operation and no job'}`
     case 'worker.untrusted':
       return `no lease renewal for ${formatDuration(p.sinceMs)}; waiting before any new sub-batch`
     case 'worker.stopped':
@@ -60,6 +60,36 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.name} batch ${p.batch}: ${count(p.rowsChanged)} of ${count(p.rowsSeen)} rows in ${formatDuration(p.elapsedMs)}`
     case 'sub-batch.doubted':
       return `${p.name} batch ${p.batch}: the answer to COMMIT was lost; the claim row says ${p.outcome}`
+    case 'jobs.enqueued':
+      return `${count(p.count)} ${p.name} enqueued${p.duplicates === 0 ? '' : `, ${count(p.duplicates)} were there already`}`
+    case 'job.started':
+      return `${p.name} ${p.jobId} started, attempt ${p.attempt}, after waiting ${formatDuration(p.waitMs)}`
+    case 'job.finished':
+      return `${p.name} ${p.jobId} finished in ${formatDuration(p.runMs)}`
+    case 'job.retried':
+      return `${p.name} ${p.jobId} failed (${p.reason}), again in ${formatDuration(p.delayMs)}: ${p.error.message}`
+    case 'job.snoozed':
+      return `${p.name} ${p.jobId} comes again in ${formatDuration(p.delayMs)}: ${p.reason}`
+    case 'job.discarded':
+      return `${p.name} ${p.jobId} is discarded: ${p.reason}`
+    case 'job.died':
+      return `${p.name} ${p.jobId} is dead (${p.reason}): ${p.error?.message ?? 'no error'}`
+    case 'job.cancelled':
+      return `${p.name} ${p.jobId} is cancelled: ${p.reason}`
+    case 'job.quarantined':
+      return `${p.name} ${p.jobId} is isolated: ${p.reason}`
+    case 'job.released':
+      return `${p.name} ${p.jobId} given back`
+    case 'job.lost':
+      return `${p.name} ${p.jobId} belongs to another worker now; its end was not written here`
+    case 'job.rescued':
+      return `${p.name} ${p.jobId} is free again: worker ${p.workerId} gave no sign of life`
+    case 'job.logged':
+      return `${p.name} ${p.jobId}: ${p.message}`
+    case 'queue.paused':
+      return `queue ${p.queue} is paused${by(p.actor)}`
+    case 'queue.resumed':
+      return `queue ${p.queue} goes on${by(p.actor)}`
     case 'connection.lost':
       return `database unreachable (${p.purpose}): ${p.error.message}; trying again in ${formatDuration(p.waitMs)}`
     case 'connection.restored':

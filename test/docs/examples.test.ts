@@ -10,6 +10,8 @@ import { pages, read, root } from './pages.ts'
 const given: Record<string, string> = {
   sluice: `declare const sluice: import('sluice').Sluice`,
   id: `declare const id: string`,
+  jobId: `declare const jobId: number`,
+  stripeSync: `declare const stripeSync: import('sluice').JobDefinition<{ customerId: number }>`,
   deleteDoneTodos: `declare const deleteDoneTodos: import('sluice').OperationDefinition<{ userId: number; deleteUntil: unknown }>`,
 }
 
@@ -18,7 +20,12 @@ const options = {
   compilerOptions: {
     rootDir: root,
     noUnusedLocals: false,
-    paths: { sluice: [`${root}src/index.ts`], 'sluice/embedded': [`${root}src/embedded/index.ts`] },
+    paths: {
+      sluice: [`${root}src/index.ts`],
+      'sluice/adapters': [`${root}src/adapters/index.ts`],
+      'sluice/embedded': [`${root}src/embedded/index.ts`],
+      'sluice/testing': [`${root}src/testing/index.ts`],
+    },
   },
   include: ['*.ts'],
 }
@@ -28,7 +35,8 @@ function blocksOf(page: string): { name: string; code: string }[] {
   return blocks.map(([, code = ''], i) => {
     const missing = Object.keys(given).filter(
       (name) =>
-        new RegExp(`\\b${name}\\b`).test(code) && !new RegExp(`(const|let|import) [^=]*\\b${name}\\b`).test(code),
+        new RegExp(`\\b${name}\\b`).test(code) &&
+        !new RegExp(`^(export )?(const|let) [^=\\n]*\\b${name}\\b|^import [^']*\\b${name}\\b`, 'm').test(code),
     )
     const preamble = missing.map((name) => `${given[name]}\n`).join('')
     return { name: `${page.replaceAll(/[/.]/g, '-')}-${i + 1}.ts`, code: `${preamble}${code}\nexport {}\n` }

@@ -44,9 +44,7 @@ describe('events', () => {
   test.each(events)('$name is documented with its payload', ({ name, type }) => {
     const inherited = type.includes('OfBatch')
       ? [...base('OfOperation'), ...base('OfBatch')]
-      : type.includes('OfOperation')
-        ? base('OfOperation')
-        : []
+      : (/\bOf(?:Operation|Job)\b/.exec(type) ?? []).flatMap(base)
     const said = [...(documented.get(name) ?? '').matchAll(/`(\w+)`/g)].map(([, word]) => word)
     expect(said).toEqual(expect.arrayContaining([...inherited, ...keysOf(type)]))
   })
@@ -81,20 +79,25 @@ describe('configuration', () => {
     ]),
   )
 
+  const [, jobKeys = ''] = /const jobKeys = \[(.*)\]/.exec(read('src/config.ts')) ?? []
+  rooms.set('worker.jobs', [...jobKeys.matchAll(/\w+/g)].map(String))
+
   test('options are documented, all of them and no others', () => {
-    const options = [...rooms].flatMap(([room, names]) =>
-      names.filter((name) => !rooms.has(name)).map((name) => (room === '' ? name : `${room}.${name}`)),
-    )
+    const options = [...rooms]
+      .flatMap(([room, names]) => names.map((name) => (room === '' ? name : `${room}.${name}`)))
+      .filter((option) => !rooms.has(option))
     expect(options.length).toBeGreaterThan(10)
     expect(sorted(documented.keys())).toEqual(sorted(options))
   })
 
   test('defaults are the documented ones', () => {
-    const flat = Object.entries(defaults).flatMap(([room, value]): [string, string | number][] =>
-      typeof value === 'object'
-        ? Object.entries(value).map(([name, inner]) => [`${room}.${name}`, inner])
-        : [[room, value]],
-    )
+    const flatten = (values: object, prefix: string): [string, unknown][] =>
+      Object.entries(values).flatMap(([name, value]: [string, unknown]) =>
+        typeof value === 'object' && value !== null
+          ? flatten(value, `${prefix}${name}.`)
+          : [[`${prefix}${name}`, value]],
+      )
+    const flat = flatten(defaults, '')
     expect(Object.fromEntries(flat.map(([name]) => [name, documented.get(name)]))).toEqual(
       Object.fromEntries(flat.map(([name, value]) => [name, String(value)])),
     )

@@ -11,7 +11,7 @@ import {
   type OperationState,
   type OperationVerb,
 } from '../../src/index.ts'
-import { Registry } from '../../src/operations/registry.ts'
+import { Registry } from '../../src/runtime/registry.ts'
 import { takeBatch } from '../../src/operations/take.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
 import { rescue } from '../../src/store/batches.ts'
@@ -596,7 +596,7 @@ test('workers that look at the same moment keep to the lanes', async () => {
        from generate_series(1, 6) n`,
       [id],
     )
-    const taker = { telemetry, registry: new Registry([addOne]), leaseMs: 10_000, carveMs: 2_000 }
+    const taker = { telemetry, registry: new Registry('operation', [addOne]), leaseMs: 10_000, carveMs: 2_000 }
     await Promise.all([one, other, one, other].map((database) => takeBatch({ ...taker, database, workerId: uuidv7() })))
     expect(await running(db), `round ${round}`).toBe(1)
   }

@@ -3,7 +3,7 @@ import { remember, tripReason, type Outcomes } from '../../src/operations/breake
 import { settleOperations } from '../../src/operations/chores.ts'
 import type { OperationDefinition } from '../../src/operations/define.ts'
 import { Operations } from '../../src/operations/operations.ts'
-import { Registry } from '../../src/operations/registry.ts'
+import { Registry } from '../../src/runtime/registry.ts'
 import { runBatch } from '../../src/operations/run.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { walkOf } from '../../src/operations/walk.ts'
@@ -46,7 +46,7 @@ interface Facts {
 export class Bench {
   readonly #db: TestDatabase
   readonly #database: Database
-  readonly #registry: Registry
+  readonly #registry: Registry<OperationDefinition>
   readonly #telemetry = new Telemetry()
   readonly #outcomes = new Map<string, Outcomes>()
   readonly #table: string
@@ -85,7 +85,7 @@ export class Bench {
         return changed
       },
     })
-    this.#registry = new Registry([this.definition])
+    this.#registry = new Registry('operation', [this.definition])
     this.operations = new Operations({
       database: async () => database,
       registry: this.#registry,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
-import { Registry } from '../../src/operations/registry.ts'
+import { Registry } from '../../src/runtime/registry.ts'
 import { hintOf } from '../../src/operations/status.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
@@ -126,7 +126,7 @@ async function takeOne(db: TestDatabase, carveMs: number): Promise<{ taken: Take
   const telemetry = new Telemetry()
   const events = new EventLog()
   telemetry.onAny((event) => events.push(event))
-  const registry = new Registry([dense])
+  const registry = new Registry('operation', [dense])
   return {
     taken: await takeBatch({ database, telemetry, registry, workerId: uuidv7(), leaseMs: 60_000, carveMs }),
     events,

@@ -61,6 +61,115 @@ table disabled_operation
   disabled_at timestamp with time zone not null default clock_timestamp()
   constraint disabled_operation_pkey PRIMARY KEY (name)
   CREATE UNIQUE INDEX disabled_operation_pkey ON sluice.disabled_operation USING btree (name)
+table job with {fillfactor=50,autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=5000,autovacuum_vacuum_cost_delay=0,autovacuum_analyze_scale_factor=0,autovacuum_analyze_threshold=20000}
+  id bigint not null
+  run_at timestamp with time zone not null
+  enqueued_at timestamp with time zone
+  claim_id bigint
+  key_hash bigint
+  queue_id integer not null
+  class_id integer not null
+  state smallint not null
+  priority smallint not null
+  attempt smallint not null default 0
+  crashes smallint not null default 0
+  key_limit smallint
+  unique_hash uuid
+  args jsonb not null
+  key text
+  tries jsonb
+  tags text[]
+  constraint job_check CHECK (((key_hash IS NULL) = (key_limit IS NULL)))
+  constraint job_check1 CHECK (
+CASE
+    WHEN (key_hash IS NULL) THEN (state = ANY (ARRAY[0, 2, 4]))
+    ELSE (state = ANY (ARRAY[1, 3, 4]))
+END)
+  constraint job_key_limit_check CHECK ((key_limit > 0))
+  constraint job_pkey PRIMARY KEY (id)
+  constraint job_state_check CHECK (((state >= 0) AND (state <= 4)))
+  CREATE INDEX job_key_idx ON sluice.job USING btree (key_hash, state, id) WHERE (key_hash IS NOT NULL)
+  CREATE INDEX job_next_idx ON sluice.job USING btree (queue_id, priority, id) WHERE (state = 4)
+  CREATE INDEX job_parked_idx ON sluice.job USING btree (key_hash, id) WHERE (state = 1)
+  CREATE INDEX job_ready_idx ON sluice.job USING btree (queue_id, priority, id) WHERE (state = 0)
+  CREATE INDEX job_scheduled_idx ON sluice.job USING btree (queue_id, run_at) WHERE (state = 2)
+  CREATE INDEX job_scheduled_key_idx ON sluice.job USING btree (run_at) WHERE (state = 3)
+  CREATE UNIQUE INDEX job_pkey ON sluice.job USING btree (id)
+table job_attempt partition by RANGE (at)
+  job_id bigint not null
+  at timestamp with time zone not null default clock_timestamp()
+  next_at timestamp with time zone
+  worker_id uuid
+  run_ms integer
+  attempt smallint not null
+  verdict text not null
+  reason text not null
+  error jsonb
+  CREATE INDEX job_attempt_job_id_idx ON ONLY sluice.job_attempt USING btree (job_id)
+table job_cancel
+  job_id bigint not null
+  reason text not null
+  at timestamp with time zone not null default clock_timestamp()
+  constraint job_cancel_pkey PRIMARY KEY (job_id)
+  CREATE UNIQUE INDEX job_cancel_pkey ON sluice.job_cancel USING btree (job_id)
+table job_claim with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000,autovacuum_vacuum_cost_delay=0}
+  id bigint not null
+  worker_id uuid not null
+  job_ids bigint[] not null
+  claimed_at timestamp with time zone not null default clock_timestamp()
+  constraint job_claim_pkey PRIMARY KEY (id)
+  CREATE INDEX job_claim_worker_idx ON sluice.job_claim USING btree (worker_id)
+  CREATE UNIQUE INDEX job_claim_pkey ON sluice.job_claim USING btree (id)
+table job_class
+  id integer not null
+  name text not null
+  defaults jsonb not null default '{}'::jsonb
+  constraint job_class_name_key UNIQUE (name)
+  constraint job_class_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX job_class_name_key ON sluice.job_class USING btree (name)
+  CREATE UNIQUE INDEX job_class_pkey ON sluice.job_class USING btree (id)
+table job_dead partition by RANGE (finished_at)
+  id bigint not null
+  claim_id bigint
+  enqueued_at timestamp with time zone not null
+  finished_at timestamp with time zone not null default clock_timestamp()
+  class_id integer not null
+  queue_id integer not null
+  priority smallint not null
+  attempt smallint not null
+  crashes smallint not null
+  outcome text not null
+  reason text not null
+  error jsonb
+  args jsonb not null
+  key text
+  key_hash bigint
+  key_limit smallint
+  tags text[]
+  constraint job_dead_outcome_check CHECK ((outcome = ANY (ARRAY['dead'::text, 'discarded'::text, 'cancelled'::text, 'quarantined'::text])))
+  CREATE INDEX job_dead_finished_at_idx ON ONLY sluice.job_dead USING btree (finished_at)
+  CREATE INDEX job_dead_id_idx ON ONLY sluice.job_dead USING btree (id)
+table job_history partition by RANGE (finished_at)
+  id bigint not null
+  claim_id bigint not null
+  enqueued_at timestamp with time zone not null
+  finished_at timestamp with time zone not null default clock_timestamp()
+  class_id integer not null
+  queue_id integer not null
+  wait_ms integer not null
+  run_ms integer not null
+  attempt smallint not null
+  CREATE INDEX job_history_brin ON ONLY sluice.job_history USING brin (id, finished_at) WITH (pages_per_range='16')
+table job_lock with {autovacuum_vacuum_scale_factor=0.02,autovacuum_vacuum_threshold=1000}
+  hash uuid not null
+  job_id bigint not null
+  class_id integer not null
+  until smallint not null
+  expires_at timestamp with time zone not null
+  key text not null
+  constraint job_lock_pkey PRIMARY KEY (hash)
+  constraint job_lock_until_check CHECK ((until = ANY (ARRAY[0, 1])))
+  CREATE UNIQUE INDEX job_lock_pkey ON sluice.job_lock USING btree (hash)
 table migration
   version integer not null
   name text not null
@@ -173,6 +282,22 @@ table quarantine partition by RANGE (quarantined_at)
   quarantined_at timestamp with time zone not null default clock_timestamp()
   constraint quarantine_pkey PRIMARY KEY (operation_id, id, quarantined_at)
   CREATE UNIQUE INDEX quarantine_pkey ON ONLY sluice.quarantine USING btree (operation_id, id, quarantined_at)
+table queue
+  id integer not null
+  name text not null
+  paused boolean not null default false
+  paused_by text
+  rate_limit integer
+  rate_ms integer
+  tokens double precision not null default 0
+  tokens_at timestamp with time zone not null default clock_timestamp()
+  constraint queue_check CHECK (((rate_limit IS NULL) = (rate_ms IS NULL)))
+  constraint queue_name_key UNIQUE (name)
+  constraint queue_pkey PRIMARY KEY (id)
+  constraint queue_rate_limit_check CHECK ((rate_limit > 0))
+  constraint queue_rate_ms_check CHECK ((rate_ms > 0))
+  CREATE UNIQUE INDEX queue_name_key ON sluice.queue USING btree (name)
+  CREATE UNIQUE INDEX queue_pkey ON sluice.queue USING btree (id)
 table recurring_mark
   fingerprint text not null
   key text[] not null
@@ -200,9 +325,23 @@ table worker
   operations text[] not null
   started_at timestamp with time zone not null default clock_timestamp()
   seen_at timestamp with time zone not null default clock_timestamp()
+  jobs text[] not null default '{}'::text[]
+  queues text[] not null default '{}'::text[]
+  concurrency integer not null default 0
   constraint worker_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
+function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function admit_waiting_jobs() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_suspects integer) returns json set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(id bigint, key text) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function end_operation(p_id uuid, p_status text, p_reason text, p_error jsonb, p_actor text, p_failed_batch uuid) returns boolean set {"search_path=pg_catalog, pg_temp"}
+function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at integer, id bigint, duplicate boolean) security definer set {"search_path=pg_catalog, pg_temp"}
+function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
+function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean) returns SETOF bigint security definer set {"search_path=pg_catalog, pg_temp"}
+function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
+function job_priority(name text) returns smallint
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}

@@ -18,8 +18,10 @@ export const testProfile = {
 
 export interface SpawnOptions {
   url: string
-  /** Module text that exports `operations`, with `expire`, `defineOperation` and `sql` at hand. */
-  operations: string
+  /** Module text that makes `operations`, with `expire`, `defineOperation` and `sql` at hand. */
+  operations?: string
+  /** Module text that makes `jobs`, with `defineJob`, `retryOn` and `snooze` at hand. */
+  jobs?: string
   profile?: object
   package?: URL
   args?: string[]
@@ -42,9 +44,10 @@ export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker>
   const config = join(folder, 'sluice.config.mjs')
   await writeFile(
     config,
-    `import { defineOperation, expire, sql } from '${new URL('index.js', home).href}'
-${options.operations}
-export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations }
+    `import { defineJob, defineOperation, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
+${options.operations ?? 'const operations = []'}
+${options.jobs ?? 'const jobs = []'}
+export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs }
 `,
   )
   const main = new URL('cli/main.js', home)

@@ -75,8 +75,8 @@ test.each([
     'clean batch 3 belongs to another worker now; nothing of it was committed here (sub-batch)',
   ],
   [
-    { event: 'worker.started', payload: { workerId: 'w', pid: 7, operations: [] } },
-    'worker w (pid 7) takes work for no operation',
+    { event: 'worker.started', payload: { workerId: 'w', pid: 7, operations: [], jobs: [] } },
+    'worker w (pid 7) takes work for nothing: the configuration lists no operation and no job',
   ],
 ] as const)('%#: an event reads as a sentence', (event, sentence) => {
   expect(describeEvent(event as never)).toBe(sentence)

@@ -1,0 +1,126 @@
+import { errorRecord } from '../std/error-record.ts'
+import type { ClaimedJob } from '../store/jobs/claim.ts'
+import type { JobDefinition, JobInfo } from './define.ts'
+import type { Ending } from './endings.ts'
+import { JobOutcome } from './outcomes.ts'
+import { judge } from './policy.ts'
+import { Stop } from './stop.ts'
+
+/** A claimed job with its code: what is made for each job, and so as little as possible. */
+export class Attempt {
+  readonly job: ClaimedJob
+  readonly claimId: string
+  readonly definition: JobDefinition
+  readonly queue: string
+  readonly waitMs: number
+  readonly stop: Stop = new Stop()
+  /** When its handler began, on the monotonic clock. */
+  since = 0
+  /** Its end is known; what its handler still does is nobody's business. */
+  ended = false
+
+  constructor(job: ClaimedJob, { claimId, definition, queue, now }: Origin) {
+    this.job = job
+    this.claimId = claimId
+    this.definition = definition
+    this.queue = queue
+    this.waitMs = Math.max(0, Math.round(now - job.runAt))
+  }
+
+  get info(): JobInfo {
+    const { id, attempt, tags, enqueuedAt, runAt } = this.job
+    return {
+      id,
+      name: this.definition.name,
+      queue: this.queue,
+      attempt,
+      tags: tags ?? [],
+      enqueuedAt: new Date(enqueuedAt ?? runAt),
+      idempotencyKey: `job:${id}`,
+    }
+  }
+}
+
+/** Where an attempt comes from. */
+interface Origin {
+  claimId: string
+  definition: JobDefinition
+  queue: string
+  now: number
+}
+
+/** Why a running attempt was told to stop. */
+export class JobCancelled extends Error {
+  override readonly name = 'JobCancelled'
+}
+
+/** The worker could not wait any longer for the attempt. */
+export class WorkerStopping extends Error {
+  override readonly name = 'WorkerStopping'
+}
+
+/** The ending of an attempt that a person did not want to begin. */
+export function unwanted({ job, claimId }: Attempt): Ending | undefined {
+  const { id, cancelling } = job
+  return cancelling === null ? undefined : buried(id, claimId, { outcome: 'cancelled', reason: cancelling, runMs: 0 })
+}
+
+/** The ending of an attempt whose stored args do not meet today's code: it can never run, so it is not retried. */
+export function misfit({ job, claimId }: Attempt, thrown: unknown): Ending {
+  const reason = 'its args do not fit the definition any more'
+  return { ...buried(job.id, claimId, { outcome: 'quarantined', reason, runMs: 0 }), error: errorRecord(thrown) }
+}
+
+function buried(
+  id: number,
+  claimId: string,
+  rest: { outcome: 'dead' | 'discarded' | 'cancelled' | 'quarantined'; reason: string; runMs: number },
+): Extract<Ending, { kind: 'buried' }> {
+  return { kind: 'buried', id, claimId, error: null, ...rest }
+}
+
+/** The ending of an attempt that returned. */
+export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, runMs: number): Ending {
+  if (!(returned instanceof JobOutcome)) return { kind: 'completed', id: job.id, claimId, waitMs, runMs }
+  const { reason, delayMs } = returned
+  if (returned.kind === 'cancel') return buried(job.id, claimId, { outcome: 'cancelled', reason, runMs })
+  const { id, tries } = job
+  return {
+    kind: 'postponed',
+    id,
+    claimId,
+    verdict: 'snooze',
+    reason,
+    delayMs,
+    error: null,
+    tries,
+    counts: false,
+    runMs,
+  }
+}
+
+/** The ending of an attempt that threw. */
+export function endingAfter(thrown: unknown, attempt: Attempt, runMs: number, random: number): Ending {
+  const { job, claimId, definition } = attempt
+  const { id } = job
+  if (thrown instanceof WorkerStopping) return released(attempt)
+  if (thrown instanceof JobCancelled) {
+    return buried(id, claimId, { outcome: 'cancelled', reason: thrown.message, runMs })
+  }
+  const error = errorRecord(thrown)
+  const tries = job.tries ?? {}
+  const verdict = judge(definition, { error: thrown, tries, random })
+  if (verdict.kind !== 'retry') {
+    return { ...buried(id, claimId, { outcome: verdict.kind, reason: verdict.reason, runMs }), error }
+  }
+  const { delayMs, reason } = verdict
+  const rest = { error, tries: verdict.tries, counts: true, runMs }
+  return { kind: 'postponed', id, claimId, verdict: 'retry', reason, delayMs, ...rest }
+}
+
+/** The ending of a job that goes back as if it had not been claimed. */
+export function released({ job, claimId }: Pick<Attempt, 'job' | 'claimId'>): Ending {
+  const { id, tries } = job
+  const rest = { error: null, tries, counts: false, runMs: 0 }
+  return { kind: 'postponed', id, claimId, verdict: 'release', reason: 'its worker stopped', delayMs: 0, ...rest }
+}

@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto'
+import type { Database } from '../store/database.ts'
+import {
+  claim,
+  openClasses,
+  queueStates,
+  returnTokens,
+  takeTokens,
+  unclaim,
+  type ClaimedJob,
+  type QueueState,
+} from '../store/jobs/claim.ts'
+import type { JobDefinition, JobRegistry } from './define.ts'
+import { Floors } from './floors.ts'
+import { shuffle } from './prefetch.ts'
+
+/** Jobs that were claimed in one go, under one nonce. */
+export interface Claimed {
+  claimId: string
+  jobs: ClaimedJob[]
+}
+
+/** The queues that a process works on, and how much each counts; undefined: all, alike. */
+export type Weights = Readonly<Record<string, number>> | undefined
+
+const refreshEveryMs = 1_000
+const nothing: Claimed = { claimId: '', jobs: [] }
+
+/** How many jobs, and how many of those on which a worker has died. */
+interface Order {
+  workerId: string
+  limit: number
+  suspects: number
+}
+
+/** Claims jobs for one process: knows its queues and classes, and where to look next. */
+export class Claims {
+  readonly #database: Database
+  readonly #registry: JobRegistry
+  readonly #weights: Weights
+  readonly #floors = new Floors()
+  #classes = new Map<number, JobDefinition>()
+  #queues: QueueState[] = []
+  #refreshedAt = -Infinity
+  #doubtful: string[] = []
+
+  constructor({ database, registry, weights }: { database: Database; registry: JobRegistry; weights: Weights }) {
+    this.#database = database
+    this.#registry = registry
+    this.#weights = weights
+  }
+
+  definitionOf(job: ClaimedJob): JobDefinition {
+    const definition = this.#classes.get(job.classId)
+    if (definition === undefined) throw new Error(`class ${job.classId} was claimed, but is not known`)
+    return definition
+  }
+
+  queueName(job: ClaimedJob): string {
+    return this.#queues.find(({ id }) => id === job.queueId)?.name ?? String(job.queueId)
+  }
+
+  /** Tells the database what this process knows, and learns the ids. */
+  async open(): Promise<void> {
+    const classes = this.#registry.definitions.map((definition) => ({
+      name: definition.name,
+      defaults: defaultsOf(definition),
+    }))
+    const rows = await openClasses(this.#database.control, { classes })
+    this.#classes = new Map(rows.map(({ id, name }) => [id, this.#registry.find(name)]))
+    await this.#refresh(performance.now())
+  }
+
+  /** Up to `limit` jobs, each batch of them under one nonce. `hinted`: somebody said that there is something. */
+  async take(order: Order & { hinted: boolean }): Promise<Claimed[]> {
+    const now = performance.now()
+    if (now - this.#refreshedAt > refreshEveryMs) await this.#refresh(now)
+    const open = shuffle(
+      this.#queues
+        .filter(({ paused }) => !paused)
+        .map((queue) => ({ ...queue, weight: this.#weights?.[queue.name] ?? 1 })),
+      Math.random,
+    )
+    const taken = [
+      await this.#takeFrom(
+        open.filter(({ limited }) => !limited),
+        order,
+      ),
+    ]
+    for (const queue of open.filter(({ limited }) => limited)) {
+      const wanted = order.limit - taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
+      if (wanted > 0) taken.push(...(await this.#takeLimited(queue, { ...order, limit: wanted })))
+    }
+    return taken.filter(({ jobs }) => jobs.length > 0)
+  }
+
+  async #takeFrom(queues: readonly QueueState[], order: Order & { hinted: boolean }): Promise<Claimed> {
+    if (queues.length === 0) return nothing
+    const claimed = await this.#claim(queues, order, this.#floors.sweepDue(performance.now(), { hinted: false }))
+    if (claimed.jobs.length > 0 || !order.hinted) return claimed
+    // Something was committed that is not behind the floor: a transaction that took its time.
+    return this.#floors.sweepDue(performance.now(), { hinted: true }) ? this.#claim(queues, order, true) : claimed
+  }
+
+  async #takeLimited(queue: QueueState, order: Order): Promise<Claimed[]> {
+    const { control } = this.#database
+    const [tokens] = await takeTokens(control, { queueId: queue.id, wanted: order.limit })
+    let left = tokens?.granted ?? 0
+    if (left === 0) return []
+    const taken: Claimed[] = []
+    for (const share of [
+      { limit: 0, suspects: order.suspects },
+      { limit: left, suspects: 0 },
+    ]) {
+      const limit = Math.min(share.limit, left)
+      if (limit + share.suspects === 0) continue
+      const claimed = await this.#claim([queue], { ...order, ...share, limit }, true)
+      left -= claimed.jobs.length
+      taken.push(claimed)
+    }
+    if (left > 0) await returnTokens(control, { queueId: queue.id, count: left })
+    return taken
+  }
+
+  async #claim(queues: readonly QueueState[], { workerId, limit, suspects }: Order, sweep: boolean): Promise<Claimed> {
+    const { control } = this.#database
+    // What was claimed when an answer was lost goes back first.
+    if (this.#doubtful.length > 0) await unclaim(control, { claimIds: this.#doubtful })
+    this.#doubtful = []
+    const claimId = nonce()
+    const queueIds = queues.map(({ id }) => id)
+    const lanes = this.#floors.lanes(queueIds, { sweep })
+    const classIds = [...this.#classes.keys()]
+    const began = performance.now()
+    const order = { claimId, workerId, classIds, queueIds, lanes, limit, suspects }
+    const jobs = await claim(control, order).catch((error: unknown) => {
+      this.#doubtful.push(claimId)
+      throw error
+    })
+    if (sweep) this.#floors.swept(performance.now(), performance.now() - began)
+    this.#floors.seen(jobs)
+    return { claimId, jobs: jobs.toSorted((a, b) => a.priority - b.priority || a.id - b.id) }
+  }
+
+  async #refresh(now: number): Promise<void> {
+    const names = this.#registry.definitions.map(({ queue }) => queue)
+    const wanted = this.#weights === undefined ? null : Object.keys(this.#weights)
+    this.#queues = await queueStates(this.#database.control, { known: [...new Set(wanted ?? names)], wanted })
+    this.#refreshedAt = now
+  }
+}
+
+/** What those who enqueue by SQL should get without asking. */
+function defaultsOf({ queue, priority, unique, limit }: JobDefinition): object {
+  const needs = [...(unique?.keyed === true ? ['unique'] : []), ...(limit === undefined ? [] : ['key'])]
+  return {
+    queue,
+    priority,
+    ...(unique === undefined || unique.keyed ? {} : { unique: { until: unique.until, forMs: unique.forMs } }),
+    ...(needs.length === 0 ? {} : { needs }),
+  }
+}
+
+/** 63 random bits: fits a bigint, and is never guessed or met again. */
+function nonce(): string {
+  return (randomBytes(8).readBigUInt64BE() >> 1n).toString()
+}

@@ -1,0 +1,43 @@
+import type { Connection } from '../store/connection.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Attempt } from './attempt.ts'
+import type { HandlerContext, JobContext, JobInfo } from './define.ts'
+
+/** What contexts are made with. */
+export interface ContextTools {
+  telemetry: Telemetry
+  /** Enqueues for a handler, in its transaction where it has one. */
+  enqueue: (tx: Connection | undefined) => JobContext<unknown>['enqueue']
+}
+
+/** What a handler is given. Everything but args is made when it is asked for: most handlers ask for little. */
+export class Context implements HandlerContext {
+  args: unknown
+  readonly tx: Connection | undefined
+  readonly #attempt: Attempt
+  readonly #tools: ContextTools
+
+  constructor(attempt: Attempt, tools: ContextTools, tx?: Connection) {
+    this.#attempt = attempt
+    this.#tools = tools
+    this.tx = tx
+  }
+
+  get job(): JobInfo {
+    return this.#attempt.info
+  }
+
+  get signal(): AbortSignal {
+    return this.#attempt.stop.signal
+  }
+
+  get enqueue(): JobContext<unknown>['enqueue'] {
+    return this.#tools.enqueue(this.tx)
+  }
+
+  get log(): JobContext<unknown>['log'] {
+    const { job, definition } = this.#attempt
+    return (message, fields = {}) =>
+      this.#tools.telemetry.emit('job.logged', { jobId: job.id, name: definition.name, message, fields })
+  }
+}

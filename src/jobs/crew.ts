@@ -1,0 +1,239 @@
+/**
+ * Jobs: how a process works on them.
+ *
+ * The model. A job is a row of the live table. A process claims many at once under one nonce, runs their handlers, and
+ * writes their ends down, many at once. What ends leaves the live table in that statement.
+ *
+ * The invariants. A claim is the nonce in the job's row: whoever does not have it changes nothing. A job that is
+ * claimed is in a claim row of its worker, so it can be freed when that worker goes silent. Unique keys are freed in
+ * the statement that starts or ends their job, and what waits behind a concurrency key is let in by the transaction
+ * that made room. Hints (LISTEN, a wake-up from this process) only save time: polling finds everything.
+ *
+ * On a crash the worker's sign of life stops, any other worker frees its jobs, and they run again. One that was running
+ * when a worker died is suspect: a process runs one of these at a time, so that a job that kills its worker is found
+ * and isolated, and not its neighbours.
+ */
+import type { Crew, Shift } from '../runtime/crew.ts'
+import { backoffMs } from '../std/backoff.ts'
+import { errorRecord } from '../std/error-record.ts'
+import { sleep } from '../std/sleep.ts'
+import type { Database } from '../store/database.ts'
+import { Attempt, released, WorkerStopping } from './attempt.ts'
+import { Bell } from './bell.ts'
+import { keepJobs } from './chores.ts'
+import { Claims, type Claimed, type Weights } from './claims.ts'
+import { Completer } from './completer.ts'
+import type { ContextTools } from './context.ts'
+import type { JobRegistry } from './define.ts'
+import type { Ending } from './endings.ts'
+import { Fifo } from './fifo.ts'
+import { listenForJobs } from './listener.ts'
+import { averageOf, prefetchOf } from './prefetch.ts'
+import { reportEnding } from './report.ts'
+import { Runner, type Result } from './runner.ts'
+import { watchClaims, watchTime } from './watch.ts'
+
+/** How a process works on jobs. */
+export interface JobOptions {
+  /** Jobs at once. */
+  concurrency: number
+  /** Wait between looks for work when there was none and nobody gave a hint. */
+  pollMs: number
+  queues: Weights
+  keepDays: number
+  keepDeadDays: number
+}
+
+interface Deps extends ContextTools {
+  database: Database
+  registry: JobRegistry
+}
+
+/** Runs jobs in this process until the shift ends. */
+export class JobCrew implements Crew {
+  readonly #options: JobOptions
+  readonly #deps: Deps
+  readonly #claims: Claims
+  #runner: Runner | undefined
+  #completer: Completer | undefined
+  readonly #buffer = new Fifo<Attempt>()
+  #filling = false
+  #stopping: AbortSignal | undefined
+  #runMs = 0
+  #hinted = false
+  readonly #hint = new Bell()
+  readonly #room = new Bell()
+
+  constructor(options: JobOptions, deps: Deps) {
+    this.#options = options
+    this.#deps = deps
+    this.#claims = new Claims({ ...deps, weights: options.queues })
+  }
+
+  /** Says that there may be something to do. */
+  wake(): void {
+    this.#hinted = true
+    this.#hint.ring()
+  }
+
+  /** Whether a new job could begin at once. */
+  get idle(): boolean {
+    return this.#buffer.length === 0 && (this.#runner?.running.size ?? 0) < this.#options.concurrency
+  }
+
+  async work(shift: Shift): Promise<void> {
+    const { database, telemetry } = this.#deps
+    const wake = (): void => this.wake()
+    this.#stopping = shift.stopping
+    const { workerId } = shift
+    const onSettled = (attempt: Attempt, ending: Ending, kept: boolean): void => this.#settled(attempt, ending, kept)
+    this.#completer = new Completer({ database, telemetry, workerId, onAdmitted: wake, onSettled })
+    const onEnd = (attempt: Attempt, result: Result): void => this.#ended(attempt, result)
+    const { running } = (this.#runner = new Runner({ ...this.#deps, workerId, onEnd }))
+    shift.ending.addEventListener('abort', () => this.#endRunning())
+    const { stopping: signal, leaseMs } = shift
+    const client = { url: database.options.url, purpose: 'listen' }
+    // Handlers are watched until the last one has ended, which may be long after the shift stops.
+    const over = new AbortController()
+    const watching = Promise.all([
+      watchTime(running, over.signal),
+      watchClaims(running, { control: database.control, signal: over.signal }),
+    ])
+    await Promise.all([
+      this.#claimLoop(shift),
+      keepJobs({ database, telemetry, leaseMs, ...this.#options, signal, wake }),
+      database.pooled ? undefined : listenForJobs({ client, telemetry, signal }, wake),
+    ])
+    this.#giveBack()
+    while (running.size > 0) await this.#room.heard(1_000)
+    over.abort()
+    await watching
+    await this.#completer.drained(AbortSignal.timeout(10_000))
+  }
+
+  async #claimLoop(shift: Shift): Promise<void> {
+    const { stopping } = shift
+    stopping.addEventListener('abort', () => {
+      this.#hint.ring()
+      this.#room.ring()
+    })
+    let opened = false
+    for (let failures = 0; !stopping.aborted;) {
+      try {
+        await shift.trusted(stopping)
+        if (!opened) await this.#claims.open()
+        opened = true
+        const limit = this.#wanted()
+        // Endings that wait to be written make room, too, and do not ring.
+        if (limit === 0) await this.#room.heard(100)
+        else if (!(await this.#take(shift, limit)) && !this.#hinted)
+          await this.#hint.heard(jittered(this.#options.pollMs))
+        failures = 0
+      } catch (error) {
+        failures += 1
+        const waitMs = backoffMs(failures, { baseMs: 200, maxMs: 10_000 }, Math.random())
+        this.#deps.telemetry.emit('connection.lost', {
+          purpose: 'jobs',
+          error: errorRecord(error),
+          attempt: failures,
+          waitMs,
+        })
+        await sleep(waitMs, stopping)
+      }
+    }
+  }
+
+  /** How many jobs to claim now; 0 while enough are at hand. */
+  #wanted(): number {
+    const { concurrency } = this.#options
+    const prefetch = prefetchOf({ concurrency, runMs: this.#runMs })
+    const unwritten = this.#completer?.backlog ?? 0
+    if (this.#buffer.length > prefetch / 2 || unwritten > 10_000) return 0
+    return Math.max(0, concurrency + prefetch - (this.#runner?.running.size ?? 0) - this.#buffer.length)
+  }
+
+  /** Claims; true when there may be more. */
+  async #take({ workerId }: Shift, limit: number): Promise<boolean> {
+    const hinted = this.#hinted
+    this.#hinted = false
+    const suspected = [...(this.#runner?.running.values() ?? [])].some(({ job }) => job.crashes > 0)
+    const taken = await this.#claims.take({ workerId, limit, suspects: suspected ? 0 : 1, hinted })
+    for (const claimed of taken) this.#receive(claimed)
+    this.#dispatch()
+    const count = taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
+    return count >= Math.max(1, Math.floor(limit / 2)) || this.#hinted
+  }
+
+  #receive({ claimId, jobs }: Claimed): void {
+    this.#completer?.opened(claimId, jobs.length)
+    const now = Date.now()
+    for (const job of jobs) {
+      const [definition, queue] = [this.#claims.definitionOf(job), this.#claims.queueName(job)]
+      this.#buffer.push(new Attempt(job, { claimId, definition, queue, now }))
+    }
+  }
+
+  #dispatch(): void {
+    const runner = this.#runner
+    if (runner === undefined || this.#stopping?.aborted === true) return
+    const { concurrency } = this.#options
+    while (runner.running.size < concurrency) {
+      const attempt = this.#buffer.shift()
+      if (attempt === undefined) return
+      const { job, definition, queue, waitMs } = attempt
+      const { id: jobId, attempt: number } = job
+      this.#deps.telemetry.emit('job.started', { jobId, name: definition.name, queue, attempt: number, waitMs })
+      runner.begin(attempt)
+    }
+  }
+
+  #ended(attempt: Attempt, result: Result): void {
+    this.#runMs = averageOf(this.#runMs, performance.now() - attempt.since)
+    if (result.kind === 'written') {
+      this.#completer?.left(attempt.claimId)
+      if (result.admitted > 0) this.wake()
+      reportEnding(this.#deps.telemetry, attempt, result.ending)
+    } else if (result.kind === 'lost') {
+      this.#completer?.left(attempt.claimId)
+      this.#reportLost(attempt)
+    } else this.#completer?.end(attempt, result)
+    // The next suspect may come only now.
+    if (attempt.job.crashes > 0) this.wake()
+    this.#freed()
+  }
+
+  /** Fills the free slots, once for all that end in the same turn of the event loop. */
+  #freed(): void {
+    if (this.#filling) return
+    this.#filling = true
+    queueMicrotask(() => {
+      this.#filling = false
+      this.#dispatch()
+      this.#room.ring()
+    })
+  }
+
+  #settled(attempt: Attempt, ending: Ending, kept: boolean): void {
+    if (kept) reportEnding(this.#deps.telemetry, attempt, ending)
+    else this.#reportLost(attempt)
+  }
+
+  #reportLost({ job, definition }: Attempt): void {
+    this.#deps.telemetry.emit('job.lost', { jobId: job.id, name: definition.name })
+  }
+
+  /** What was claimed and not begun goes back at once. */
+  #giveBack(): void {
+    for (const attempt of this.#buffer.clear()) this.#completer?.end(attempt, released(attempt))
+  }
+
+  #endRunning(): void {
+    for (const { stop } of this.#runner?.running.values() ?? []) {
+      stop.stop(new WorkerStopping('the worker is stopping'))
+    }
+  }
+}
+
+function jittered(ms: number): number {
+  return ms * (0.8 + Math.random() * 0.4)
+}

@@ -1,0 +1,106 @@
+import { storeArgs } from '../args.ts'
+import { SluiceError } from '../errors.ts'
+import { parseDuration, type Duration } from '../std/duration.ts'
+import { toJson } from '../std/json.ts'
+import type { Connection } from '../store/connection.ts'
+import type { NewJob } from '../store/jobs/enqueue.ts'
+import { checkQueueName, type JobDefinition, type JobPriority } from './define.ts'
+
+/** Choices for new jobs. */
+export interface BulkOptions {
+  /** Record them in this transaction of yours: they exist when, and only when, that commits. */
+  tx?: Connection
+  /** Not before so long from now, by the database's clock. */
+  in?: Duration
+  /** Not before this moment. */
+  at?: Date
+  queue?: string
+  priority?: JobPriority
+  /** Words to find them by. */
+  tags?: readonly string[]
+}
+
+/** Choices for one new job. */
+export interface EnqueueOptions extends BulkOptions {}
+
+/** Args may be left out where the definition takes none. */
+export type EnqueueArgs<Input, Options> = undefined extends Input
+  ? [args?: Input, options?: Options]
+  : [args: Input, options?: Options]
+
+/** What enqueueing a job gives. */
+export interface EnqueuedJob {
+  id: number
+  /** The unique key of the job was taken; this is the id of the job that has it. */
+  duplicate: boolean
+}
+
+const maxKey = 1_000
+const longestMs = 10 * 366 * 86_400_000
+
+/** Checks everything about a new job and gives its stored form. Nothing is written before all checks passed. */
+export async function newJob(definition: JobDefinition, input: unknown, options: BulkOptions): Promise<NewJob> {
+  const { name, unique, limit } = definition
+  const args = storeArgs(name, input)
+  const bound = await definition.bind(args)
+  const [uniqueKey, limitKey] = [bound.uniqueKey(), bound.limitKey()]
+  return {
+    job: name,
+    queue: checkQueueName(options.queue ?? definition.queue),
+    priority: checkPriority(name, options.priority ?? definition.priority),
+    ...timing(name, options),
+    ...(options.tags === undefined ? {} : { tags: checkTags(name, options.tags) }),
+    unique:
+      unique === undefined
+        ? null
+        : {
+            until: unique.until,
+            ...(unique.forMs === undefined ? {} : { forMs: unique.forMs }),
+            ...(unique.keyed ? { key: checkKey(name, 'unique', uniqueKey) } : {}),
+          },
+    ...(limit === undefined ? {} : { key: { name: checkKey(name, 'concurrency', limitKey), limit } }),
+    args: JSON.stringify(args),
+  }
+}
+
+function timing(name: string, { in: wait, at }: BulkOptions): { delayMs?: number; runAt?: string } {
+  if (wait !== undefined && at !== undefined) throw refused(name, 'give "in" or "at", not both')
+  if (at !== undefined) {
+    if (!(at instanceof Date) || Number.isNaN(at.getTime())) throw refused(name, '"at" must be a valid Date')
+    if (Math.abs(at.getTime() - Date.now()) > longestMs) throw refused(name, '"at" must be within ten years')
+    return { runAt: at.toISOString() }
+  }
+  if (wait === undefined) return {}
+  const delayMs = parseDuration(wait)
+  if (delayMs === undefined || delayMs > longestMs) {
+    throw refused(name, `"in" must be a time such as "30s" or "5m", not ${JSON.stringify(wait)}`)
+  }
+  return { delayMs }
+}
+
+function checkPriority(name: string, priority: JobPriority): JobPriority {
+  if (['high', 'normal', 'low'].includes(priority)) return priority
+  throw refused(name, `"priority" must be high, normal or low, not ${JSON.stringify(priority)}`)
+}
+
+function checkTags(name: string, tags: readonly string[]): readonly string[] {
+  const fits = Array.isArray(tags) && tags.length <= 20 && tags.every((tag) => isText(tag, 100))
+  if (!fits) throw refused(name, '"tags" must be up to 20 texts of up to 100 characters')
+  return tags
+}
+
+function checkKey(name: string, kind: 'unique' | 'concurrency', key: unknown): string {
+  if (isText(key, maxKey)) return key as string
+  throw refused(name, `the ${kind} key must be a text of 1 to ${maxKey} characters`)
+}
+
+function isText(value: unknown, longest: number): boolean {
+  return typeof value === 'string' && value !== '' && value.length <= longest && 'value' in toJson(value)
+}
+
+function refused(name: string, problem: string): SluiceError {
+  return new SluiceError('ENQUEUE_INVALID', {
+    message: `The job "${name}" cannot be enqueued: ${problem}.`,
+    details: { name, problem },
+  })
+}

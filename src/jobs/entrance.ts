@@ -1,0 +1,113 @@
+import type { Connection } from '../store/connection.ts'
+import { onConnection } from '../store/connection.ts'
+import type { Database } from '../store/database.ts'
+import {
+  admit,
+  enqueue,
+  enqueueNames,
+  enqueuePlain,
+  notify,
+  type EnqueuedRow,
+  type NewJob,
+} from '../store/jobs/enqueue.ts'
+
+/** Other processes get a hint at most so often. */
+const hintEveryMs = 5
+
+const priorities = { high: 0, normal: 1, low: 2 } as const
+
+interface Deps {
+  database: () => Promise<Database>
+  /** Whether this process works on jobs and could begin one at once. */
+  idle: () => boolean
+  /** Wakes those who work on jobs in this process. */
+  wake: () => void
+}
+
+/** The way into the database for new jobs, and the hints to those who may run them. */
+export class Entrance {
+  readonly #deps: Deps
+  readonly #ids = { class: new Map<string, number>(), queue: new Map<string, number>() }
+  #hintedAt = -Infinity
+  #hint: NodeJS.Timeout | undefined
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** Records jobs in a transaction of our own, lets in those with a key, and wakes whoever may run them. */
+  async pass(jobs: readonly NewJob[]): Promise<EnqueuedRow[]> {
+    const database = await this.#deps.database()
+    // Who is idle here needs nobody elsewhere. A hint that goes with the transaction costs no round trip.
+    const needsHint = !this.#deps.idle()
+    const withHint = needsHint && this.#hintDue()
+    const rows = jobs.every(isPlain)
+      ? await this.#passPlain(database, jobs, withHint)
+      : await enqueue(database.control, { jobs, notify: withHint })
+    const keys = [...new Set(jobs.flatMap(({ key }) => (key === undefined ? [] : [key.name])))]
+    // What this does not let in for want of an answer, the next sweep does.
+    if (keys.length > 0) await admit(database.control, { keys }).catch(() => undefined)
+    this.#deps.wake()
+    if (needsHint && !withHint) this.#hintLater(database)
+    return rows
+  }
+
+  /** Records jobs in somebody else's transaction; the hint goes out with its commit. */
+  async passIn(tx: Connection, jobs: readonly NewJob[]): Promise<EnqueuedRow[]> {
+    const database = await this.#deps.database()
+    // New names are made on a connection of our own: in the caller's transaction, all others would wait for its end.
+    if (this.#unknown(jobs)) await this.#learn(database, jobs).catch(() => undefined)
+    return enqueue(onConnection(tx, database.control.schema), { jobs, notify: true })
+  }
+
+  /** Says to all workers that there is something to do. */
+  async tellAll(): Promise<void> {
+    this.#deps.wake()
+    const { control } = await this.#deps.database()
+    await notify(control).catch(() => undefined)
+  }
+
+  async #passPlain(database: Database, jobs: readonly NewJob[], withHint: boolean): Promise<EnqueuedRow[]> {
+    if (this.#unknown(jobs)) await this.#learn(database, jobs)
+    const plain = jobs.map(({ job, queue = 'default', priority = 'normal', args }) => ({
+      classId: this.#ids.class.get(job) ?? 0,
+      queueId: this.#ids.queue.get(queue) ?? 0,
+      priority: priorities[priority],
+      args,
+    }))
+    const rows = await enqueuePlain(database.control, { jobs: plain, notify: withHint })
+    return rows.map(({ id }, at) => ({ at, id, duplicate: false }))
+  }
+
+  #unknown(jobs: readonly NewJob[]): boolean {
+    return jobs.some(({ job, queue = 'default' }) => !this.#ids.class.has(job) || !this.#ids.queue.has(queue))
+  }
+
+  async #learn(database: Database, jobs: readonly NewJob[]): Promise<void> {
+    const classes = [...new Set(jobs.map(({ job }) => job))]
+    const queues = [...new Set(jobs.map(({ queue = 'default' }) => queue))]
+    for (const { kind, name, id } of await enqueueNames(database.control, { classes, queues })) {
+      this.#ids[kind].set(name, id)
+    }
+  }
+
+  #hintDue(): boolean {
+    const now = performance.now()
+    if (this.#hint !== undefined || now - this.#hintedAt < hintEveryMs) return false
+    this.#hintedAt = now
+    return true
+  }
+
+  /** The last hint of a rush is never left out: what came after the one before it would wait for a poll. */
+  #hintLater(database: Database): void {
+    this.#hint ??= setTimeout(() => {
+      this.#hint = undefined
+      this.#hintedAt = performance.now()
+      notify(database.control).catch(() => undefined)
+    }, hintEveryMs)
+  }
+}
+
+function isPlain({ unique, key, tags, delayMs, runAt }: NewJob): boolean {
+  return unique === null && key === undefined && tags === undefined && delayMs === undefined && runAt === undefined
+}

@@ -1,0 +1,252 @@
+import { SluiceError } from '../errors.ts'
+import type { Connection } from '../store/connection.ts'
+import type { Database } from '../store/database.ts'
+import * as control from '../store/jobs/control.ts'
+import type { EnqueuedRow, NewJob } from '../store/jobs/enqueue.ts'
+import { admitBehind } from '../store/jobs/settle.ts'
+import * as views from '../store/jobs/views.ts'
+import { sleep } from '../std/sleep.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import { defineBulk, type BulkAction, type BulkArgs } from './bulk.ts'
+import { Coalescer } from './coalescer.ts'
+import type { JobDefinition } from './define.ts'
+import { Entrance } from './entrance.ts'
+import { newJob, type BulkOptions, type EnqueueArgs, type EnqueuedJob, type EnqueueOptions } from './enqueue.ts'
+import { listerOf } from './lister.ts'
+import {
+  attemptOf,
+  endedJobStates,
+  jobStatusOf,
+  liveJobStates,
+  type JobAttempt,
+  type JobState,
+  type JobStatus,
+} from './status.ts'
+
+/** Which jobs to list or to act upon. Without states: those that are not over. */
+export interface JobQuery {
+  states?: readonly JobState[]
+  name?: string
+  queue?: string
+  tag?: string
+}
+
+/** Jobs, and the id to continue the list from. */
+export interface JobPage {
+  jobs: JobStatus[]
+  /** Give it as `before` for the next page; null: there is no more. */
+  next: number | null
+}
+
+/** One statement takes so many jobs. */
+const perStatement = 1_000
+
+interface Deps {
+  database: () => Promise<Database>
+  telemetry: Telemetry
+  /** Whether this process works on jobs and could begin one at once. */
+  idle: () => boolean
+  /** Wakes those who work on jobs in this process. */
+  wake: () => void
+}
+
+/** Jobs: enqueue them, look at them, and change their course. */
+export class Jobs {
+  /** @internal The job behind {@link bulk}. */
+  readonly bulkDefinition: JobDefinition<BulkArgs> = defineBulk((args, before) => this.#bulkStep(args, before))
+  readonly #deps: Deps
+  readonly #entrance: Entrance
+  readonly #coalescer: Coalescer<NewJob, EnqueuedRow>
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#entrance = new Entrance(deps)
+    this.#coalescer = new Coalescer((jobs) => this.#entrance.pass(jobs), perStatement)
+  }
+
+  /** Records a job. It runs once the transaction that recorded it has committed, at least once. */
+  async enqueue<Input>(
+    definition: JobDefinition<Input>,
+    ...[args, options = {}]: EnqueueArgs<Input, EnqueueOptions>
+  ): Promise<EnqueuedJob> {
+    const job = await newJob(definition, args, options)
+    const row =
+      options.tx === undefined ? await this.#coalescer.add(job) : (await this.#entrance.passIn(options.tx, [job]))[0]
+    const { id, duplicate } = row as EnqueuedRow
+    this.#deps.telemetry.emit('jobs.enqueued', {
+      name: job.job,
+      count: duplicate ? 0 : 1,
+      duplicates: duplicate ? 1 : 0,
+    })
+    return { id: Number(id), duplicate }
+  }
+
+  /** @internal The same from inside a handler: in its transaction, unless it names another. */
+  async enqueueIn<Input>(
+    tx: Connection | undefined,
+    definition: JobDefinition<Input>,
+    ...[args, options = {}]: EnqueueArgs<Input, EnqueueOptions>
+  ): Promise<EnqueuedJob> {
+    const within = { ...(tx === undefined ? {} : { tx }), ...options }
+    return this.enqueue(definition, ...([args, within] as EnqueueArgs<Input, EnqueueOptions>))
+  }
+
+  /** Records many jobs of one kind, a thousand per statement. Checks all of them before it writes the first. */
+  async enqueueMany<Input>(
+    definition: JobDefinition<Input>,
+    args: readonly Input[],
+    options: BulkOptions = {},
+  ): Promise<EnqueuedJob[]> {
+    const jobs: NewJob[] = []
+    for (const one of args) jobs.push(await newJob(definition, one, options))
+    const enqueued: EnqueuedJob[] = []
+    for (let at = 0; at < jobs.length; at += perStatement) {
+      const some = jobs.slice(at, at + perStatement)
+      const rows =
+        options.tx === undefined ? await this.#entrance.pass(some) : await this.#entrance.passIn(options.tx, some)
+      enqueued.push(...rows.map(({ id, duplicate }) => ({ id: Number(id), duplicate })))
+    }
+    const duplicates = enqueued.filter(({ duplicate }) => duplicate).length
+    const { name } = definition
+    this.#deps.telemetry.emit('jobs.enqueued', { name, count: enqueued.length - duplicates, duplicates })
+    return enqueued
+  }
+
+  /** One job with the attempts that did not succeed, oldest first. */
+  async get(id: number): Promise<JobStatus & { attempts: JobAttempt[] }> {
+    const { control: connection } = await this.#deps.database()
+    const [view] = await views.findJob(connection, { id: checkId(id) })
+    if (view === undefined) throw notFound(id)
+    return { ...jobStatusOf(view), attempts: (await views.attemptsOf(connection, { id })).map(attemptOf) }
+  }
+
+  /** Jobs, latest first, a page at a time. Ended ones and others cannot be asked for together. */
+  async list(query: JobQuery & { before?: number | null; limit?: number } = {}): Promise<JobPage> {
+    const { control: connection } = await this.#deps.database()
+    const limit = Math.min(Math.max(1, query.limit ?? 50), 1_000)
+    const states = query.states ?? liveJobStates
+    const filter = {
+      states,
+      name: query.name ?? null,
+      queue: query.queue ?? null,
+      tag: query.tag ?? null,
+      before: query.before ?? null,
+      limit: limit + 1,
+    }
+    const found = await listerOf(states)(connection, filter)
+    const jobs = found.slice(0, limit).map(jobStatusOf)
+    return { jobs, next: found.length > limit ? (jobs.at(-1)?.id ?? null) : null }
+  }
+
+  /** Takes up a job again that ended without success, as if it were new; its unique key is not taken again. */
+  async retry(id: number): Promise<JobStatus> {
+    return this.#act(id, { action: 'retry', reason: '' })
+  }
+
+  /** Lets a job run now that is scheduled for later. */
+  async run(id: number): Promise<JobStatus> {
+    return this.#act(id, { action: 'run', reason: '' })
+  }
+
+  /** Ends a job: at once when nobody runs it; else its handler is told by its signal, within a second or two. */
+  async cancel(id: number, { reason = 'cancelled by a person' }: { reason?: string } = {}): Promise<JobStatus> {
+    return this.#act(id, { action: 'cancel', reason })
+  }
+
+  /** Ends a job that nobody runs, as one that has become pointless. */
+  async discard(id: number, { reason = 'discarded by a person' }: { reason?: string } = {}): Promise<JobStatus> {
+    return this.#act(id, { action: 'discard', reason })
+  }
+
+  /** Does the same to all jobs of a query, in the background: a job of its own, which can be watched and cancelled. */
+  async bulk(action: BulkAction, query: JobQuery): Promise<EnqueuedJob> {
+    return this.enqueue(this.bulkDefinition, {
+      action,
+      query: JSON.parse(JSON.stringify(query)) as Record<string, never>,
+    })
+  }
+
+  /** Unique keys that are taken, latest first. */
+  async locks({ name, limit = 100 }: { name?: string; limit?: number } = {}): Promise<views.LockView[]> {
+    return views.listLocks((await this.#deps.database()).control, { name: name ?? null, limit })
+  }
+
+  /** Frees a unique key by hand; true when it was taken. */
+  async unlock(name: string, key: string): Promise<boolean> {
+    return (await control.unlock((await this.#deps.database()).control, { name, key })).length > 0
+  }
+
+  async #bulkStep({ action, query }: BulkArgs, before: number | null): Promise<{ done: number; next: number | null }> {
+    const { jobs, next } = await this.list({ ...(query as JobQuery), before, limit: 500 })
+    // It must not act on itself.
+    const ids = jobs.filter(({ name }) => name !== this.bulkDefinition.name).map(({ id }) => id)
+    return { done: await this.#actOn(await this.#deps.database(), ids, { action, reason: 'by a bulk action' }), next }
+  }
+
+  /** Acts on jobs, and gives the number of those on which that had an effect. */
+  async #actOn(
+    database: Database,
+    ids: readonly number[],
+    { action, reason }: { action: BulkAction; reason: string },
+  ): Promise<number> {
+    switch (action) {
+      case 'retry':
+        return this.#admitted(database, await control.retryDead(database.control, { ids }))
+      case 'run':
+        return this.#admitted(database, await control.runNow(database.control, { ids }))
+      case 'discard':
+        return this.#admitted(
+          database,
+          await control.endWaiting(database.control, { ids, outcome: 'discarded', reason }),
+        )
+      case 'cancel': {
+        const ended = await control.endWaiting(database.control, { ids, outcome: 'cancelled', reason })
+        const asked = await control.askToEnd(database.control, { ids, reason })
+        return (await this.#admitted(database, ended)) + asked.length
+      }
+    }
+  }
+
+  async #admitted(database: Database, touched: control.Touched[]): Promise<number> {
+    const keys = touched.flatMap(({ key }) => (key === null ? [] : [key]))
+    if (keys.length > 0) await admitBehind(database.control, { keys })
+    if (touched.length > 0) await this.#entrance.tellAll()
+    return touched.length
+  }
+
+  async #act(id: number, verb: { action: BulkAction; reason: string }): Promise<JobStatus> {
+    const database = await this.#deps.database()
+    const touched = await this.#actOn(database, [checkId(id)], verb)
+    const [view] = await views.findJob(database.control, { id })
+    if (view === undefined) throw notFound(id)
+    if (touched > 0) return jobStatusOf(view)
+    throw new SluiceError('JOB_STATE', {
+      message: `Job ${id} (${view.name}) is ${view.state}, and ${verb.action} does nothing to such a job. "sluice jobs show ${id}" tells more.`,
+      details: { id, state: view.state, verb: verb.action },
+    })
+  }
+
+  /** Waits until a job is over, and gives it. */
+  async wait(
+    id: number,
+    { everyMs = 200, signal }: { everyMs?: number; signal?: AbortSignal } = {},
+  ): Promise<JobStatus> {
+    for (;;) {
+      const status = await this.get(id)
+      if ((endedJobStates as readonly string[]).includes(status.state) || signal?.aborted === true) return status
+      await sleep(everyMs, signal)
+    }
+  }
+}
+
+function checkId(id: number): number {
+  if (Number.isSafeInteger(id) && id > 0) return id
+  throw notFound(id)
+}
+
+function notFound(id: unknown): SluiceError {
+  return new SluiceError('JOB_NOT_FOUND', {
+    message: `There is no job ${String(id)}. It may have been dropped with its history; "sluice jobs list" shows what is there.`,
+    details: { id },
+  })
+}

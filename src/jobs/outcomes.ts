@@ -1,0 +1,31 @@
+import { parseDuration, type Duration } from '../std/duration.ts'
+
+/** What `perform` may return instead of nothing. Made by {@link snooze} and {@link cancel}. */
+export class JobOutcome {
+  readonly kind: 'snooze' | 'cancel'
+  readonly reason: string
+  readonly delayMs: number
+
+  constructor(kind: 'snooze' | 'cancel', { reason, delayMs }: { reason: string; delayMs: number }) {
+    this.kind = kind
+    this.reason = reason
+    this.delayMs = delayMs
+  }
+}
+
+/** Not now: run the job again after a while. It is no failure and counts as no attempt. */
+export function snooze(wait: Duration, reason = 'snoozed'): JobOutcome {
+  const delayMs = parseDuration(wait)
+  if (delayMs === undefined) throw new TypeError(`snooze takes a time such as "30s", not ${JSON.stringify(wait)}`)
+  return new JobOutcome('snooze', { reason, delayMs })
+}
+
+/** Not any more: end the job, and keep the reason. */
+export function cancel(reason: string): JobOutcome {
+  return new JobOutcome('cancel', { reason, delayMs: 0 })
+}
+
+/** The attempt took longer than the job's `timeout`. */
+export class JobTimeout extends Error {
+  override readonly name = 'JobTimeout'
+}

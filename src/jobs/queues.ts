@@ -1,0 +1,91 @@
+import { SluiceError } from '../errors.ts'
+import { parseDuration, type Duration } from '../std/duration.ts'
+import { didYouMean } from '../std/suggest.ts'
+import type { Database } from '../store/database.ts'
+import { limitQueue, pauseQueue } from '../store/jobs/control.ts'
+import { listQueues, type QueueView } from '../store/jobs/views.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import { checkQueueName } from './define.ts'
+
+const longestMs = 86_400_000
+
+/** A queue as a person sees it: its switches, and what is in it. */
+export interface QueueStatus {
+  name: string
+  paused: boolean
+  pausedBy: string | null
+  /** At most so many starts per so many milliseconds. */
+  rate: { limit: number; perMs: number } | null
+  waiting: number
+  scheduled: number
+  /** Behind others with the same concurrency key. */
+  blocked: number
+  running: number
+  /** Of the ones that do not run: those whose name no running worker knows. */
+  parked: number
+  /** How long the job that waits longest has been waiting. */
+  oldestMs: number | null
+}
+
+/** The queues: what waits in them, and how to stop or slow them down. */
+export class Queues {
+  readonly #database: () => Promise<Database>
+  readonly #telemetry: Telemetry
+
+  constructor({ database, telemetry }: { database: () => Promise<Database>; telemetry: Telemetry }) {
+    this.#database = database
+    this.#telemetry = telemetry
+  }
+
+  /** All queues, by name. */
+  async list(): Promise<QueueStatus[]> {
+    return (await listQueues((await this.#database()).control)).map(statusOf)
+  }
+
+  /** Lets no job of a queue start until {@link resume}; running ones go on. Takes effect within a second or so. */
+  async pause(queue: string, { actor }: { actor?: string } = {}): Promise<void> {
+    await this.#change(queue, (database) =>
+      pauseQueue(database.control, { name: queue, paused: true, actor: actor ?? null }),
+    )
+    this.#telemetry.emit('queue.paused', { queue, actor: actor ?? null })
+  }
+
+  /** Lets jobs of a paused queue start again. */
+  async resume(queue: string, { actor }: { actor?: string } = {}): Promise<void> {
+    await this.#change(queue, (database) => pauseQueue(database.control, { name: queue, paused: false, actor: null }))
+    this.#telemetry.emit('queue.resumed', { queue, actor: actor ?? null })
+  }
+
+  /** Lets at most so many jobs of a queue start per time, over all workers; null: as many as there are. */
+  async limit(queue: string, rate: { limit: number; per: Duration } | null): Promise<void> {
+    const perMs = rate === null ? null : Math.round(parseDuration(rate.per) ?? 0)
+    const fits = rate === null || (Number.isSafeInteger(rate.limit) && rate.limit > 0 && rate.limit <= 1_000_000)
+    if (!fits || (perMs !== null && (perMs < 1 || perMs > longestMs))) {
+      throw new SluiceError('QUEUE_INVALID', {
+        message: `The rate of queue "${queue}" must be a whole number from 1 to 1,000,000 and a time such as "1m", up to a day.`,
+        details: { queue, rate },
+      })
+    }
+    await this.#change(queue, (database) =>
+      limitQueue(database.control, { name: queue, limit: rate?.limit ?? null, perMs }),
+    )
+  }
+
+  async #change(queue: string, change: (database: Database) => Promise<unknown[]>): Promise<void> {
+    checkQueueName(queue)
+    const database = await this.#database()
+    if ((await change(database)).length > 0) return
+    const names = (await listQueues(database.control)).map(({ name }) => name)
+    throw new SluiceError('QUEUE_NOT_FOUND', {
+      message: `There is no queue "${queue}".${didYouMean(queue, names)} A queue is there once a job was enqueued in it or a worker works on it.`,
+      details: { queue, known: names },
+    })
+  }
+}
+
+function statusOf(view: QueueView): QueueStatus {
+  const { name, paused, paused_by: pausedBy, rate_limit: limit, rate_ms: perMs } = view
+  const { waiting, scheduled, blocked, running, parked, oldest_ms: oldestMs } = view
+  const rate = limit === null || perMs === null ? null : { limit, perMs }
+  return { name, paused, pausedBy, rate, waiting, scheduled, blocked, running, parked, oldestMs }
+}

@@ -1,0 +1,114 @@
+import type { Connection } from '../store/connection.ts'
+import type { Database } from '../store/database.ts'
+import { endingAfter, endingOf, misfit, unwanted, type Attempt } from './attempt.ts'
+import { Context, type ContextTools } from './context.ts'
+import type { BoundJob } from './define.ts'
+import type { Ending } from './endings.ts'
+import { JobLost, runInTransaction } from './transactional.ts'
+
+/** How an attempt came out: an ending to write down, one that its own transaction has written, or nothing of ours. */
+export type Result = Ending | { kind: 'written'; ending: Ending; admitted: number } | { kind: 'lost' }
+
+interface Deps extends ContextTools {
+  database: Database
+  workerId: string
+  onEnd: (attempt: Attempt, result: Result) => void
+}
+
+/** How long a handler has to react to its signal before it is left behind. */
+const graceMs = 500
+
+/**
+ * Runs handlers, and leaves one that was told to stop and does not. What that one does later is fenced: it cannot end
+ * the job any more. An ordinary handler costs one promise, its own.
+ */
+export class Runner {
+  readonly running = new Map<number, Attempt>()
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** Begins an attempt; its result comes to `onEnd`, once. */
+  begin(attempt: Attempt): void {
+    const { job, definition, stop } = attempt
+    attempt.since = performance.now()
+    this.running.set(job.id, attempt)
+    const ending = unwanted(attempt)
+    if (ending !== undefined) return this.#end(attempt, ending)
+    stop.whenStopped((reason) => {
+      setTimeout(() => this.#fail(attempt, reason), graceMs).unref()
+    })
+    try {
+      const bound = definition.bind(job.args)
+      if (bound instanceof Promise)
+        bound.then((ready) => this.#perform(attempt, ready)).catch((e) => this.#misfit(attempt, e))
+      else this.#perform(attempt, bound)
+    } catch (error) {
+      this.#misfit(attempt, error)
+    }
+  }
+
+  #perform(attempt: Attempt, bound: BoundJob): void {
+    if (attempt.definition.transaction) return void this.#performIn(attempt, bound)
+    try {
+      const returned = bound.perform(new Context(attempt, this.#deps))
+      if (isThenable(returned)) {
+        returned.then(
+          (value) => this.#end(attempt, endingOf(value, attempt, elapsed(attempt))),
+          (error: unknown) => this.#fail(attempt, error),
+        )
+      } else this.#end(attempt, endingOf(returned, attempt, elapsed(attempt)))
+    } catch (error) {
+      this.#fail(attempt, error)
+    }
+  }
+
+  async #performIn(attempt: Attempt, bound: BoundJob): Promise<void> {
+    const { stop } = attempt
+    const work = async (tx: Connection): Promise<unknown> => {
+      const left = new Promise<never>((_, reject) => {
+        stop.whenStopped((reason) => setTimeout(() => reject(reason), graceMs).unref())
+      })
+      // A handler that throws before it returns a promise leaves nobody to hear this.
+      left.catch(() => undefined)
+      const returned = await Promise.race([bound.perform(new Context(attempt, this.#deps, tx)), left])
+      // Told to stop, it must not commit.
+      if (stop.reason !== undefined) throw stop.reason
+      return returned
+    }
+    try {
+      const { ending, admitted } = await runInTransaction(this.#deps, attempt, work)
+      this.#end(attempt, { kind: 'written', ending, admitted })
+    } catch (error) {
+      this.#fail(attempt, error)
+    }
+  }
+
+  /** What is thrown after a stop is the handler's way to stop. */
+  #fail(attempt: Attempt, error: unknown): void {
+    const thrown = attempt.stop.reason ?? error
+    if (thrown instanceof JobLost) return this.#end(attempt, { kind: 'lost' })
+    this.#end(attempt, endingAfter(thrown, attempt, elapsed(attempt), Math.random()))
+  }
+
+  #misfit(attempt: Attempt, error: unknown): void {
+    this.#end(attempt, misfit(attempt, error))
+  }
+
+  #end(attempt: Attempt, result: Result): void {
+    if (attempt.ended) return
+    attempt.ended = true
+    this.running.delete(attempt.job.id)
+    this.#deps.onEnd(attempt, result)
+  }
+}
+
+function elapsed({ since }: Attempt): number {
+  return Math.round(performance.now() - since)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}

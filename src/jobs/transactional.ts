@@ -1,0 +1,54 @@
+import { backoffMs } from '../std/backoff.ts'
+import { sleep } from '../std/sleep.ts'
+import type { Connection } from '../store/connection.ts'
+import type { Database } from '../store/database.ts'
+import * as settle from '../store/jobs/settle.ts'
+import { classify } from '../store/sqlstate.ts'
+import { endingOf, type Attempt } from './attempt.ts'
+import { writeEndings, type Ending } from './endings.ts'
+
+/** The claim is somebody else's by now. */
+export class JobLost extends Error {
+  override readonly name = 'JobLost'
+}
+
+/**
+ * Runs a handler in the transaction in which its job ends: the claim is locked first, so nobody can take the job over
+ * meanwhile, and the ending and the changes commit together or not at all.
+ */
+export async function runInTransaction(
+  { database, workerId }: { database: Database; workerId: string },
+  attempt: Attempt,
+  work: (tx: Connection) => Promise<unknown>,
+): Promise<{ ending: Ending; admitted: number }> {
+  const began = performance.now()
+  const claim = { id: attempt.job.id, claimId: attempt.claimId }
+  try {
+    return await database.work.transaction(async (transaction) => {
+      const mine = await settle.held(transaction, { claims: [claim] })
+      if (mine.length === 0) throw new JobLost()
+      const ending = endingOf(await work(transaction), attempt, Math.round(performance.now() - began))
+      const { ids, admitted } = await writeEndings(transaction, { endings: [ending], emptyClaims: [], workerId })
+      if (ids.length === 0) throw new JobLost()
+      return { ending, admitted }
+    })
+  } catch (error) {
+    if (classify(error) !== 'connection') throw error
+    if ((await outcomeInDoubt(database, claim)) === 'rolled back') throw error
+    return { ending: endingOf(undefined, attempt, Math.round(performance.now() - began)), admitted: 0 }
+  }
+}
+
+/** After a broken connection only the job's row knows whether the COMMIT took effect. Waits for the doubt to end. */
+async function outcomeInDoubt(database: Database, claim: settle.JobClaim): Promise<'committed' | 'rolled back'> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if ((await settle.held(database.control, { claims: [claim] })).length === 1) return 'rolled back'
+      if ((await settle.completedBy(database.control, { claims: [claim] })).length === 1) return 'committed'
+      throw new JobLost()
+    } catch (error) {
+      if (error instanceof JobLost || !['connection', 'retry', 'hold'].includes(classify(error))) throw error
+      await sleep(backoffMs(attempt, { baseMs: 50, maxMs: 2_000 }, Math.random()))
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { ticks } from '../std/sleep.ts'
+import type { StoreConnection } from '../store/connection.ts'
+import { watchRunning } from '../store/jobs/rescue.ts'
+import { JobCancelled, type Attempt } from './attempt.ts'
+import { JobTimeout } from './outcomes.ts'
+import { JobLost } from './transactional.ts'
+
+/** Handlers that run shorter than this are not asked about. */
+const shortMs = 1_000
+
+/** Tells handlers to stop whose time is over. One clock for all of them: a timer for each would cost more. */
+export async function watchTime(running: ReadonlyMap<number, Attempt>, signal: AbortSignal): Promise<void> {
+  for await (const _ of ticks(100, signal)) {
+    const now = performance.now()
+    for (const { definition, stop, since } of running.values()) {
+      const { timeoutMs } = definition
+      if (now - since > timeoutMs) stop.stop(new JobTimeout(`The attempt took longer than ${timeoutMs} ms.`))
+    }
+  }
+}
+
+/** Tells handlers to stop whose job is cancelled, or not ours any more. */
+export async function watchClaims(
+  running: ReadonlyMap<number, Attempt>,
+  { control, signal }: { control: StoreConnection; signal: AbortSignal },
+): Promise<void> {
+  for await (const _ of ticks(1_000, signal)) {
+    const now = performance.now()
+    const old = [...running.values()].filter(({ since }) => now - since > shortMs)
+    if (old.length === 0) continue
+    const claims = old.map(({ job, claimId }) => ({ id: job.id, claimId }))
+    // Without an answer nothing is known; the next tick asks again.
+    const rows = await watchRunning(control, { claims }).catch(() => undefined)
+    const found = new Map(rows?.map(({ id, cancelling }) => [id, cancelling]))
+    for (const { job, stop } of rows === undefined ? [] : old) {
+      const cancelling = found.get(job.id)
+      if (typeof cancelling === 'string') stop.stop(new JobCancelled(cancelling))
+      else if (cancelling === undefined) stop.stop(new JobLost('the job belongs to another worker now'))
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import type { Json } from '../../std/json.ts'
+import type { StoreConnection } from '../connection.ts'
+import { statement } from '../statement.ts'
+
+/** A claimed job, with what is needed to run it. Times are in milliseconds since 1970. */
+export interface ClaimedJob {
+  id: number
+  classId: number
+  queueId: number
+  priority: number
+  state: number
+  attempt: number
+  crashes: number
+  runAt: number
+  /** Null: the same as `runAt`. */
+  enqueuedAt: number | null
+  args: Json
+  tags: string[] | null
+  tries: Record<string, number> | null
+  keyed: boolean
+  /** Why a person wants it to end; null: nobody does. */
+  cancelling: string | null
+}
+
+/** The same as the database sends it. */
+type Sent = [
+  id: number,
+  classId: number,
+  queueId: number,
+  priority: number,
+  state: number,
+  attempt: number,
+  crashes: number,
+  runAt: number,
+  enqueuedAt: number | null,
+  args: Json,
+  tags: string[] | null,
+  tries: Record<string, number> | null,
+  keyed: boolean,
+  cancelling: string | null,
+]
+
+/** Where to look for ready jobs: one queue and priority, behind the last id that was seen there. */
+export interface Lane {
+  queueId: number
+  priority: number
+  floor: number
+}
+
+export interface ClaimOrder {
+  claimId: string
+  workerId: string
+  classIds: readonly number[]
+  queueIds: readonly number[]
+  lanes: readonly Lane[]
+  /** How many jobs at most, and how many of those on which a worker has died. */
+  limit: number
+  suspects: number
+}
+
+/**
+ * Claims jobs for one process in one statement: first what is next in line, then what is due, then what is ready,
+ * lane by lane. Ready jobs are looked for behind a floor, so that dead entries of an index which nobody may
+ * clean up yet (an old snapshot is open) are not read again and again; from time to time the floor is zero, for jobs
+ * that were committed late. The claim itself changes no indexed column: it stays on its page.
+ */
+export async function claim(connection: StoreConnection, order: ClaimOrder): Promise<ClaimedJob[]> {
+  const [claimed] = await claimJobs(connection, order)
+  return (claimed?.jobs ?? []).map(receive)
+}
+
+const claimJobs = statement<ClaimOrder, { jobs: Sent[] | null }>(
+  'job.claim',
+  `select sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as jobs`,
+  (o) => [
+    o.claimId,
+    o.workerId,
+    o.classIds,
+    o.queueIds,
+    o.lanes.map((l) => l.queueId),
+    o.lanes.map((l) => l.priority),
+    o.lanes.map((l) => l.floor),
+    o.limit,
+    o.suspects,
+  ],
+  { prepare: true },
+)
+
+function receive(sent: Sent): ClaimedJob {
+  const [id, classId, queueId, priority, state, attempt, crashes, runAt, enqueuedAt, args, tags, tries, keyed] = sent
+  const cancelling = sent[13]
+  return {
+    id,
+    classId,
+    queueId,
+    priority,
+    state,
+    attempt,
+    crashes,
+    runAt,
+    enqueuedAt,
+    args,
+    tags,
+    tries,
+    keyed,
+    cancelling,
+  }
+}
+
+/**
+ * Gives back what was claimed under a nonce whose answer was lost: whether anything was is not known here, and what
+ * was would wait for as long as this worker lives.
+ */
+export const unclaim = statement<{ claimIds: readonly string[] }, { id: number }>(
+  'job.unclaim',
+  `with claimed as (
+     delete from sluice.job_claim
+     where id = any($1::bigint[])
+     returning id, job_ids
+   )
+   update sluice.job j
+   set claim_id = null, state = 4, attempt = j.attempt - 1, enqueued_at = coalesce(j.enqueued_at, j.run_at)
+   from claimed c
+   where j.id = any(c.job_ids) and j.claim_id = c.id
+   returning j.id`,
+  ({ claimIds }) => [claimIds],
+)
+
+/** A queue as workers see it. */
+export interface QueueState {
+  id: number
+  name: string
+  paused: boolean
+  limited: boolean
+}
+
+/** The queues of these names (null: all there are), after those that are known were made. */
+export const queueStates = statement<{ known: readonly string[]; wanted: readonly string[] | null }, QueueState>(
+  'queue.states',
+  `with made as (
+     insert into sluice.queue (name)
+     select n from unnest($1::text[]) n
+     where not exists (select from sluice.queue q where q.name = n)
+     order by n
+     on conflict do nothing
+     returning id, name
+   )
+   select id, name, paused, rate_limit is not null as limited
+   from sluice.queue
+   where $2::text[] is null or name = any($2)
+   union all
+   select id, name, false, false from made`,
+  ({ known, wanted }) => [known, wanted],
+)
+
+/** The classes of these names, made if they are not there, with what their definitions say of a new job. */
+export const openClasses = statement<
+  { classes: readonly { name: string; defaults: object }[] },
+  { id: number; name: string }
+>(
+  'job.openClasses',
+  `with given as (
+     select name, defaults from jsonb_to_recordset($1::text::jsonb) g(name text, defaults jsonb)
+   ), told as (
+     insert into sluice.job_class as c (name, defaults)
+     select name, defaults from given order by name
+     on conflict (name) do update set defaults = excluded.defaults
+     where c.defaults is distinct from excluded.defaults
+     returning id, name
+   )
+   select id, name from told
+   union
+   select c.id, c.name from sluice.job_class c join given g on g.name = c.name`,
+  ({ classes }) => [JSON.stringify(classes)],
+)
+
+/** Takes tokens of a queue with a rate limit: as many as there are, up to what is wanted. */
+export const takeTokens = statement<{ queueId: number; wanted: number }, { granted: number }>(
+  'queue.takeTokens',
+  `with bucket as materialized (
+     select id, least(rate_limit, tokens
+         + extract(epoch from clock_timestamp() - tokens_at) * 1000 * rate_limit / rate_ms) as tokens
+     from sluice.queue
+     where id = $1 and rate_limit is not null
+     for update
+   ), taken as (
+     select id, tokens, least(floor(tokens), $2)::int as granted from bucket
+   )
+   update sluice.queue q
+   set tokens = t.tokens - t.granted, tokens_at = clock_timestamp()
+   from taken t
+   where q.id = t.id
+   returning t.granted`,
+  (p) => [p.queueId, p.wanted],
+)
+
+/** Gives back tokens for which there was no job. */
+export const returnTokens = statement<{ queueId: number; count: number }, { id: number }>(
+  'queue.returnTokens',
+  `update sluice.queue
+   set tokens = least(rate_limit, tokens + $2)
+   where id = $1 and rate_limit is not null
+   returning id`,
+  (p) => [p.queueId, p.count],
+)

@@ -1,0 +1,108 @@
+import { statement } from '../statement.ts'
+
+/** A job that a verb acted upon, with the hash of its key. */
+export interface Touched {
+  id: number
+  key: string | null
+}
+
+/** Takes up again jobs that ended without success, as if they were new. */
+export const retryDead = statement<{ ids: readonly number[] }, Touched>(
+  'job.retryDead',
+  `with back as (
+     delete from sluice.job_dead
+     where id = any($1::bigint[])
+     returning *
+   ), wanted as (
+     -- A wish to end its last run is not one to end the next.
+     delete from sluice.job_cancel
+     where job_id = any($1::bigint[])
+   )
+   insert into sluice.job (id, run_at, enqueued_at, queue_id, class_id, state, priority, args, tags, key, key_hash,
+     key_limit)
+   select id, clock_timestamp(), enqueued_at, queue_id, class_id, case when key_hash is null then 4 else 1 end, priority,
+     args, tags, key, key_hash, key_limit
+   from back
+   on conflict (id) do nothing
+   returning id, key_hash::text as key`,
+  ({ ids }) => [ids],
+)
+
+/** Lets scheduled jobs run now. */
+export const runNow = statement<{ ids: readonly number[] }, Touched>(
+  'job.runNow',
+  `update sluice.job
+   set state = case state when 2 then 4 else 1 end, enqueued_at = coalesce(enqueued_at, run_at),
+     run_at = clock_timestamp()
+   where id = any($1::bigint[]) and claim_id is null and state in (2, 3)
+   returning id, key_hash::text as key`,
+  ({ ids }) => [ids],
+)
+
+/** Ends jobs that nobody runs. */
+export const endWaiting = statement<
+  { ids: readonly number[]; outcome: 'cancelled' | 'discarded'; reason: string },
+  Touched
+>(
+  'job.endWaiting',
+  `with gone as (
+     delete from sluice.job
+     where id = any($1::bigint[]) and claim_id is null
+     returning *
+   ), dead as (
+     insert into sluice.job_dead (id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome, reason, args,
+       key, key_hash, key_limit, tags)
+     select id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, $2, $3, args, key,
+       key_hash, key_limit, tags
+     from gone
+   ), unlocked as (
+     delete from sluice.job_lock l
+     where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
+       and l.job_id = any(array(select id from gone where unique_hash is not null))
+   )
+   select id, key_hash::text as key
+   from gone`,
+  (p) => [p.ids, p.outcome, p.reason],
+)
+
+/** Asks for the end of jobs that are running; their workers see it within a second or two. */
+export const askToEnd = statement<{ ids: readonly number[]; reason: string }, { id: number }>(
+  'job.askToEnd',
+  `insert into sluice.job_cancel (job_id, reason)
+   select id, $2
+   from sluice.job
+   where id = any($1::bigint[]) and claim_id is not null
+   on conflict (job_id) do update set reason = excluded.reason, at = clock_timestamp()
+   returning job_id as id`,
+  (p) => [p.ids, p.reason],
+)
+
+/** Stops or starts the claiming from a queue. */
+export const pauseQueue = statement<{ name: string; paused: boolean; actor: string | null }, { name: string }>(
+  'queue.pause',
+  `update sluice.queue
+   set paused = $2, paused_by = case when $2 then $3 end
+   where name = $1
+   returning name`,
+  (p) => [p.name, p.paused, p.actor],
+)
+
+/** Limits how many jobs of a queue start per time; null: no limit. */
+export const limitQueue = statement<{ name: string; limit: number | null; perMs: number | null }, { name: string }>(
+  'queue.limit',
+  `update sluice.queue
+   set rate_limit = $2, rate_ms = $3, tokens = coalesce($2, 0), tokens_at = clock_timestamp()
+   where name = $1
+   returning name`,
+  (p) => [p.name, p.limit, p.perMs],
+)
+
+/** Frees a unique key whose job has not freed it. */
+export const unlock = statement<{ name: string; key: string }, { job_id: number }>(
+  'job.unlock',
+  `delete from sluice.job_lock l
+   using sluice.job_class c
+   where c.id = l.class_id and c.name = $1 and l.key = $2
+   returning l.job_id`,
+  (p) => [p.name, p.key],
+)

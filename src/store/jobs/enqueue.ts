@@ -1,0 +1,71 @@
+import { list, statement } from '../statement.ts'
+
+/** One job for `sluice.enqueue`, as documented for SQL callers. */
+export interface NewJob {
+  job: string
+  queue?: string
+  /** JSON text of the args: made once, put in as it is. */
+  args: string
+  priority?: 'high' | 'normal' | 'low'
+  delayMs?: number
+  runAt?: string
+  tags?: readonly string[]
+  unique?: { key?: string; forMs?: number; until: 'start' | 'success' } | null
+  key?: { name: string; limit: number }
+}
+
+/** `id` is a number or its text, as the caller's driver reads a bigint. */
+export interface EnqueuedRow {
+  at: number
+  id: number | string
+  duplicate: boolean
+}
+
+/** Records jobs: in the order given, each with its id, or with that of the job that holds its unique key. */
+export const enqueue = statement<{ jobs: readonly NewJob[]; notify: boolean }, EnqueuedRow>(
+  'job.enqueue',
+  `select at, id, duplicate from sluice.enqueue($1, $2, true)`,
+  ({ jobs, notify }) => [`[${jobs.map(jobText).join(',')}]`, notify],
+)
+
+function jobText({ args, ...rest }: NewJob): string {
+  return `${JSON.stringify(rest).slice(0, -1)},"args":${args}}`
+}
+
+/** The ids of classes and queues, which are made if they are not there. They never change. */
+export const enqueueNames = statement<
+  { classes: readonly string[]; queues: readonly string[] },
+  { kind: 'class' | 'queue'; name: string; id: number }
+>('job.enqueueNames', `select kind, name, id from sluice.enqueue_names($1, $2)`, (p) => [p.classes, p.queues])
+
+/** A job that is ready at once and has no keys. */
+export interface PlainJob {
+  classId: number
+  queueId: number
+  priority: number
+  args: string
+}
+
+/** Records such jobs the short way; gives their ids in the order given. */
+export const enqueuePlain = statement<{ jobs: readonly PlainJob[]; notify: boolean }, { id: number }>(
+  'job.enqueuePlain',
+  `select sluice.enqueue_plain($1, $2, $3, $4, $5) as id`,
+  ({ jobs, notify }) => [
+    list(jobs.map((job) => job.classId)),
+    list(jobs.map((job) => job.queueId)),
+    list(jobs.map((job) => job.priority)),
+    `[${jobs.map((job) => job.args).join(',')}]`,
+    notify,
+  ],
+  { prepare: true },
+)
+
+/** Readies parked jobs of these keys, as far as the limits allow. */
+export const admit = statement<{ keys: readonly string[] }, { admitted: number }>(
+  'job.admit',
+  `select sluice.admit_jobs(array(select hashtextextended(k, 0) from unnest($1::text[]) k)) as admitted`,
+  ({ keys }) => [keys],
+)
+
+/** Wakes workers that listen. */
+export const notify = statement<void, object>('job.notify', `select pg_notify('sluice_jobs', '')`, () => [])

@@ -1,0 +1,121 @@
+import { statement } from '../statement.ts'
+import type { JobClaim } from './settle.ts'
+
+export interface RescuedJob {
+  id: number
+  name: string
+  worker_id: string
+  crashes: number
+}
+
+/** Frees the jobs of workers that have gone silent. Any worker does it; the nonce keeps late ones out. */
+export const rescueJobs = statement<{ leaseMs: number }, RescuedJob>(
+  'job.rescue',
+  `with gone as materialized (
+     select c.id, c.worker_id, c.job_ids
+     from sluice.job_claim c
+     where c.claimed_at < clock_timestamp() - $1 * interval '1 millisecond'
+       and not exists (select from sluice.worker w where w.id = c.worker_id
+                         and w.seen_at > clock_timestamp() - $1 * interval '1 millisecond')
+     order by c.id
+     limit 100
+     for update skip locked
+   ), free as materialized (
+     -- A job in the open transaction of a stalled worker is left for the next sweep, and the others are not.
+     select j.id, g.id as claim_id, g.worker_id
+     from gone g
+     join sluice.job j on j.id = any(g.job_ids) and j.claim_id = g.id
+     for update of j skip locked
+   ), back as (
+     update sluice.job j
+     set claim_id = null, state = 4, crashes = j.crashes + 1, enqueued_at = coalesce(j.enqueued_at, j.run_at),
+       run_at = clock_timestamp()
+     from free f
+     where j.id = f.id
+       and j.claim_id = f.claim_id
+     returning j.id, j.class_id, f.worker_id, j.crashes, j.attempt
+   ), attempts as (
+     insert into sluice.job_attempt (job_id, next_at, worker_id, attempt, verdict, reason)
+     select id, clock_timestamp(), worker_id, attempt, 'crash', 'its worker gave no sign of life any more'
+     from back
+   ), dropped as (
+     delete from sluice.job_claim c
+     using gone g
+     where c.id = g.id
+       and not exists (select from sluice.job j where j.id = any(g.job_ids) and j.claim_id = g.id
+                         and j.id not in (select id from free))
+   )
+   select b.id, c.name, b.worker_id, b.crashes
+   from back b
+   join sluice.job_class c on c.id = b.class_id`,
+  ({ leaseMs }) => [leaseMs],
+)
+
+/** Isolates jobs on which workers died again and again. */
+export const quarantinePoison = statement<
+  { crashes: number },
+  { id: number; name: string; crashes: number; key: string | null }
+>(
+  'job.quarantinePoison',
+  `with poison as materialized (
+     select j.id
+     from sluice.job j
+     where j.state = 4 and j.claim_id is null and j.crashes >= $1
+     limit 100
+     for update skip locked
+   ), gone as (
+     delete from sluice.job j
+     using poison p
+     where j.id = p.id
+     returning j.*
+   ), dead as (
+     insert into sluice.job_dead (id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome, reason,
+       args, key, key_hash, key_limit, tags)
+     select id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, 'quarantined',
+       format('its worker died %s times while it ran', crashes), args, key, key_hash, key_limit, tags
+     from gone
+   ), unlocked as (
+     delete from sluice.job_lock l
+     where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
+       and l.job_id = any(array(select id from gone where unique_hash is not null))
+   )
+   select g.id, c.name, g.crashes, g.key_hash::text as key
+   from gone g
+   join sluice.job_class c on c.id = g.class_id`,
+  ({ crashes }) => [crashes],
+)
+
+/** Readies keyed jobs that are due and parked ones for which there is room: the net under every other admission. */
+export const admitWaiting = statement<void, { admitted: number }>(
+  'job.admitWaiting',
+  `select sluice.admit_waiting_jobs() as admitted`,
+  () => [],
+)
+
+/** Which of these running jobs are still ours, and which of them a person wants to end. */
+export const watchRunning = statement<{ claims: readonly JobClaim[] }, { id: number; cancelling: string | null }>(
+  'job.watchRunning',
+  `select j.id, (select x.reason from sluice.job_cancel x where x.job_id = j.id) as cancelling
+   from sluice.job j
+   join unnest($1::bigint[], $2::bigint[]) c(id, claim_id) on c.id = j.id and c.claim_id = j.claim_id`,
+  ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
+)
+
+/** Makes sure that ended jobs have a partition to go to, and drops those that are old enough. */
+export const turnJobPartitions = statement<
+  { daysAhead: number; keepDays: number; keepDeadDays: number },
+  { created: number; dropped: number }
+>(
+  'job.turnPartitions',
+  `select sluice.create_job_partitions($1) as created, sluice.drop_job_partitions($2, $3) as dropped`,
+  (p) => [p.daysAhead, p.keepDays, p.keepDeadDays],
+)
+
+/** Forgets wishes to end jobs that have ended. */
+export const forgetCancels = statement<void, { id: number }>(
+  'job.forgetCancels',
+  `delete from sluice.job_cancel c
+   where not exists (select from sluice.job j where j.id = c.job_id)
+   returning c.job_id as id`,
+  () => [],
+)

@@ -1,0 +1,154 @@
+import type { ErrorRecord } from '../../std/error-record.ts'
+import { list, statement } from '../statement.ts'
+
+/** Proof that a job is ours: every change compares it. */
+export interface JobClaim {
+  id: number
+  claimId: string
+}
+
+/** A job that has left its claim. */
+export interface SettledJob {
+  id: number
+  /** The hash of its key, where it has one. */
+  key: string | null
+}
+
+export interface Completion extends JobClaim {
+  waitMs: number
+  runMs: number
+}
+
+/**
+ * Ends jobs that have succeeded: out of the live table, into history, their unique keys free, in one statement. What
+ * is not ours any more is not given back. Claims of which nothing is left go, too.
+ */
+export const complete = statement<{ done: readonly Completion[]; emptyClaims: readonly string[] }, SettledJob>(
+  'job.complete',
+  `select id, key
+   from sluice.complete_jobs($1, $2, $3, $4, $5)`,
+  ({ done, emptyClaims }) => [
+    list(done.map((d) => d.id)),
+    list(done.map((d) => d.claimId)),
+    list(done.map((d) => d.waitMs)),
+    list(done.map((d) => d.runMs)),
+    list(emptyClaims),
+  ],
+  { prepare: true },
+)
+
+/** An attempt that did not succeed, and what is to come of it. */
+export interface Setback extends JobClaim {
+  verdict: 'retry' | 'snooze' | 'release'
+  reason: string
+  delayMs: number
+  error: ErrorRecord | null
+  /** Failures by rule, with this one. */
+  tries: Record<string, number> | null
+  /** Whether it counts as an attempt. */
+  counts: boolean
+  runMs: number
+}
+
+/** Sends jobs back to wait for their next attempt, with a record of this one. */
+export const postpone = statement<{ setbacks: readonly Setback[]; workerId: string }, SettledJob>(
+  'job.postpone',
+  `with given as materialized (
+     select *
+     from jsonb_to_recordset($1::text::jsonb) g(id bigint, "claimId" bigint, verdict text, reason text,
+       "delayMs" float8, error jsonb, tries jsonb, counts boolean, "runMs" integer)
+   ), failed as (
+     update sluice.job j
+     set claim_id = null, attempt = j.attempt - case when g.counts then 0 else 1 end, tries = g.tries,
+       state = case when g.verdict = 'release' then 4 when j.key_hash is null then 2 else 3 end,
+       enqueued_at = coalesce(j.enqueued_at, j.run_at),
+       run_at = clock_timestamp() + g."delayMs" * interval '1 millisecond'
+     from given g
+     where j.id = g.id and j.claim_id = g."claimId"
+     returning j.id, j.run_at, j.key_hash, j.attempt + case when g.counts then 0 else 1 end as attempt
+   ), attempts as (
+     insert into sluice.job_attempt (job_id, next_at, worker_id, run_ms, attempt, verdict, reason, error)
+     select f.id, f.run_at, $2, g."runMs", f.attempt, g.verdict, g.reason, g.error
+     from failed f
+     join given g on g.id = f.id
+     where g.verdict <> 'release'
+   )
+   select id, key_hash::text as key
+   from failed`,
+  ({ setbacks, workerId }) => [JSON.stringify(setbacks), workerId],
+)
+
+/** An end other than success. */
+export interface Burial extends JobClaim {
+  outcome: 'dead' | 'discarded' | 'cancelled' | 'quarantined'
+  reason: string
+  error: ErrorRecord | null
+  runMs: number
+}
+
+/** Ends jobs that will not be tried again: out of the live table, kept with all they had, their unique keys free. */
+export const bury = statement<{ burials: readonly Burial[]; workerId: string }, SettledJob>(
+  'job.bury',
+  `with given as materialized (
+     select *
+     from jsonb_to_recordset($1::text::jsonb) g(id bigint, "claimId" bigint, outcome text, reason text, error jsonb,
+       "runMs" integer)
+   ), gone as (
+     delete from sluice.job j
+     using given g
+     where j.id = g.id and j.claim_id = g."claimId"
+     returning j.*, g.outcome, g.reason, g.error, g."runMs" as run_ms
+   ), dead as (
+     insert into sluice.job_dead (id, claim_id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome,
+       reason, error, args, key, key_hash, key_limit, tags)
+     select id, claim_id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, outcome,
+       reason, error, args, key, key_hash, key_limit, tags
+     from gone
+   ), attempts as (
+     insert into sluice.job_attempt (job_id, worker_id, run_ms, attempt, verdict, reason, error)
+     select id, $2, run_ms, attempt, outcome, reason, error
+     from gone
+   ), unlocked as (
+     delete from sluice.job_lock l
+     where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
+       and l.job_id = any(array(select id from gone where unique_hash is not null))
+   )
+   select id, key_hash::text as key
+   from gone`,
+  ({ burials, workerId }) => [JSON.stringify(burials), workerId],
+)
+
+/** Readies parked jobs behind jobs that have just left their key; in the transaction in which they left. */
+export const admitBehind = statement<{ keys: readonly string[] }, { admitted: number }>(
+  'job.admitBehind',
+  `select sluice.admit_jobs($1::bigint[]) as admitted`,
+  ({ keys }) => [keys],
+)
+
+/** Which of these claims still hold their job. Waits for a transaction of doubtful end. */
+export const held = statement<{ claims: readonly JobClaim[] }, { id: number }>(
+  'job.held',
+  `select j.id
+   from sluice.job j
+   join unnest($1::bigint[], $2::bigint[]) c(id, claim_id) on c.id = j.id and c.claim_id = j.claim_id
+   for update of j`,
+  ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
+)
+
+/** Which of these claims ended their job with success. */
+export const completedBy = statement<{ claims: readonly JobClaim[] }, { id: number }>(
+  'job.completedBy',
+  `select h.id
+   from sluice.job_history h
+   join unnest($1::bigint[], $2::bigint[]) c(id, claim_id) on c.id = h.id and c.claim_id = h.claim_id`,
+  ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
+)
+
+/** Drops claims of which nothing is left. */
+export const dropClaims = statement<{ ids: readonly string[] }, { id: string }>(
+  'job.dropClaims',
+  `delete from sluice.job_claim
+   where id = any($1::bigint[])
+   returning id::text`,
+  ({ ids }) => [ids],
+)

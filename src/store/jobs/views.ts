@@ -1,0 +1,235 @@
+import type { ErrorRecord } from '../../std/error-record.ts'
+import type { Json } from '../../std/json.ts'
+import { statement } from '../statement.ts'
+
+export type LiveJobState = 'waiting' | 'scheduled' | 'blocked' | 'running'
+export type EndedJobState = 'succeeded' | 'dead' | 'discarded' | 'cancelled' | 'quarantined'
+
+/** A job wherever it is. */
+export interface JobView {
+  id: number
+  name: string
+  queue: string
+  state: LiveJobState | EndedJobState
+  priority: 'high' | 'normal' | 'low' | null
+  attempt: number
+  crashes: number
+  /** Null for jobs that succeeded: their args are not kept. */
+  args: Json | null
+  tags: string[] | null
+  key: string | null
+  /** No running worker knows its name. */
+  parked: boolean
+  worker_id: string | null
+  reason: string | null
+  error: ErrorRecord | null
+  enqueued_at: Date
+  run_at: Date | null
+  finished_at: Date | null
+  wait_ms: number | null
+  run_ms: number | null
+}
+
+/** Which jobs. Null: any. */
+export interface JobFilter {
+  states: readonly string[]
+  name: string | null
+  queue: string | null
+  tag: string | null
+  /** Only jobs before this id. */
+  before: number | null
+  limit: number
+}
+
+const priority = (column: string): string => `(array['high', 'normal', 'low'])[${column} + 1]`
+
+const liveState = `case when j.claim_id is not null then 'running' when j.state in (2, 3) then 'scheduled'
+       when j.state = 1 then 'blocked' else 'waiting' end`
+
+const liveColumns = `j.id, c.name, q.name as queue, ${liveState} as state, ${priority('j.priority')} as priority, j.attempt, j.crashes,
+     j.args, j.tags, j.key, not exists (select from sluice.worker w where c.name = any(w.jobs)
+       and w.seen_at > clock_timestamp() - interval '2 minutes') as parked,
+     (select k.worker_id from sluice.job_claim k where k.id = j.claim_id) as worker_id, null::text as reason,
+     null::jsonb as error, coalesce(j.enqueued_at, j.run_at) as enqueued_at, j.run_at, null::timestamptz as finished_at,
+     null::integer as wait_ms, null::integer as run_ms`
+
+const liveFrom = `from sluice.job j
+   join sluice.job_class c on c.id = j.class_id
+   join sluice.queue q on q.id = j.queue_id`
+
+const deadColumns = `d.id, c.name, q.name as queue, d.outcome as state, ${priority('d.priority')} as priority, d.attempt, d.crashes, d.args,
+     d.tags, d.key, false as parked, null::uuid as worker_id, d.reason, d.error, d.enqueued_at,
+     null::timestamptz as run_at, d.finished_at, null::integer as wait_ms, null::integer as run_ms`
+
+const doneColumns = `h.id, c.name, q.name as queue, 'succeeded' as state, null::text as priority, h.attempt, 0::smallint as crashes,
+     null::jsonb as args, null::text[] as tags, null::text as key, false as parked, null::uuid as worker_id,
+     null::text as reason, null::jsonb as error, h.enqueued_at, null::timestamptz as run_at, h.finished_at, h.wait_ms,
+     h.run_ms`
+
+const deadFrom = `from sluice.job_dead d
+   join sluice.job_class c on c.id = d.class_id
+   join sluice.queue q on q.id = d.queue_id`
+
+const doneFrom = `from sluice.job_history h
+   join sluice.job_class c on c.id = h.class_id
+   join sluice.queue q on q.id = h.queue_id`
+
+/** One job, live or ended. */
+export const findJob = statement<{ id: number }, JobView>(
+  'job.find',
+  `select ${liveColumns} ${liveFrom} where j.id = $1
+   union all
+   select ${deadColumns} ${deadFrom} where d.id = $1
+   union all
+   select ${doneColumns} ${doneFrom} where h.id = $1
+   limit 1`,
+  ({ id }) => [id],
+)
+
+const named = `($2::text is null or c.name = $2) and ($3::text is null or q.name = $3)`
+
+/** Unfinished jobs, latest first. */
+export const listLive = statement<JobFilter, JobView>(
+  'job.listLive',
+  `select ${liveColumns} ${liveFrom}
+   where ${liveState} = any($1) and ${named} and ($4::text is null or j.tags @> array[$4])
+     and ($5::bigint is null or j.id < $5)
+   order by j.id desc
+   limit $6`,
+  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit],
+)
+
+/** Jobs that ended without success, latest first. */
+export const listDead = statement<JobFilter, JobView>(
+  'job.listDead',
+  `select ${deadColumns} ${deadFrom}
+   where d.outcome = any($1) and ${named} and ($4::text is null or d.tags @> array[$4])
+     and ($5::bigint is null or d.id < $5)
+   order by d.id desc
+   limit $6`,
+  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit],
+)
+
+/** Jobs that succeeded, latest first. Tags are not kept of these. */
+export const listDone = statement<JobFilter, JobView>(
+  'job.listDone',
+  `select ${doneColumns} ${doneFrom}
+   where 'succeeded' = any($1) and ${named} and $4::text is null and ($5::bigint is null or h.id < $5)
+   order by h.id desc
+   limit $6`,
+  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit],
+)
+
+/** An attempt that did not succeed. */
+export interface AttemptView {
+  attempt: number
+  verdict: string
+  reason: string
+  error: ErrorRecord | null
+  at: Date
+  next_at: Date | null
+  run_ms: number | null
+  worker_id: string | null
+}
+
+export const attemptsOf = statement<{ id: number }, AttemptView>(
+  'job.attempts',
+  `select attempt, verdict, reason, error, at, next_at, run_ms, worker_id
+   from sluice.job_attempt
+   where job_id = $1
+   order by at
+   limit 1000`,
+  ({ id }) => [id],
+)
+
+/** A queue with what waits in it. */
+export interface QueueView {
+  name: string
+  paused: boolean
+  paused_by: string | null
+  rate_limit: number | null
+  rate_ms: number | null
+  waiting: number
+  scheduled: number
+  blocked: number
+  running: number
+  /** Jobs whose name no running worker knows. */
+  parked: number
+  oldest_ms: number | null
+}
+
+export const listQueues = statement<void, QueueView>(
+  'queue.list',
+  `with known as (
+     select c.id
+     from sluice.job_class c
+     where exists (select from sluice.worker w where c.name = any(w.jobs)
+                     and w.seen_at > clock_timestamp() - interval '2 minutes')
+   ), counted as (
+     select queue_id,
+       count(*) filter (where claim_id is null and state in (0, 4)) as waiting,
+       count(*) filter (where claim_id is null and state in (2, 3)) as scheduled,
+       count(*) filter (where claim_id is null and state = 1) as blocked,
+       count(*) filter (where claim_id is not null) as running,
+       count(*) filter (where claim_id is null and class_id not in (select id from known)) as parked,
+       min(run_at) filter (where claim_id is null and state in (0, 4)) as oldest
+     from sluice.job
+     group by queue_id
+   )
+   select q.name, q.paused, q.paused_by, q.rate_limit, q.rate_ms, coalesce(n.waiting, 0) as waiting,
+     coalesce(n.scheduled, 0) as scheduled, coalesce(n.blocked, 0) as blocked, coalesce(n.running, 0) as running,
+     coalesce(n.parked, 0) as parked,
+     round(1000 * extract(epoch from clock_timestamp() - n.oldest))::bigint as oldest_ms
+   from sluice.queue q
+   left join counted n on n.queue_id = q.id
+   order by q.name`,
+  () => [],
+)
+
+export interface LockView {
+  name: string
+  key: string
+  job_id: number
+  until: 'start' | 'success'
+  expires_at: Date | null
+}
+
+export const listLocks = statement<{ name: string | null; limit: number }, LockView>(
+  'job.locks',
+  `select c.name, l.key, l.job_id, case l.until when 0 then 'start' else 'success' end as until,
+     nullif(l.expires_at, 'infinity') as expires_at
+   from sluice.job_lock l
+   join sluice.job_class c on c.id = l.class_id
+   where $1::text is null or c.name = $1
+   order by l.job_id desc
+   limit $2`,
+  (p) => [p.name, p.limit],
+)
+
+/** A worker with a sign of life. */
+export interface WorkerView {
+  id: string
+  host: string
+  pid: number
+  version: string
+  operations: string[]
+  jobs: string[]
+  queues: string[]
+  concurrency: number
+  running: number
+  batches: number
+  started_at: Date
+  seen_ms: number
+}
+
+export const listWorkers = statement<void, WorkerView>(
+  'worker.list',
+  `select w.id, w.host, w.pid, w.version, w.operations, w.jobs, w.queues, w.concurrency,
+     (select count(*) from sluice.job_claim k join sluice.job j on j.id = any(k.job_ids) and j.claim_id = k.id
+      where k.worker_id = w.id) as running,
+     (select count(*) from sluice.batch b where b.worker_id = w.id) as batches,
+     w.started_at, round(1000 * extract(epoch from clock_timestamp() - w.seen_at))::bigint as seen_ms
+   from sluice.worker w
+   order by w.started_at, w.id`,
+  () => [],
+)

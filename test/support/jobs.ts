@@ -1,0 +1,75 @@
+import pg from 'pg'
+import { Sluice, type JobDefinition, type SluiceConfig } from '../../src/index.ts'
+import type { TestDatabase } from './database.ts'
+import { EventLog } from './events.ts'
+import { until } from './wait.ts'
+import { testProfile } from './worker.ts'
+
+/** A worker on jobs in this process, to be started, and all that it says. */
+export interface JobWorker extends AsyncDisposable {
+  sluice: Sluice
+  jobs: Sluice['jobs']
+  events: EventLog
+}
+
+type JobSettings = NonNullable<NonNullable<SluiceConfig['worker']>['jobs']>
+
+/** The test profile for jobs: short waits, and as many at once as the test asks for. */
+export function jobProfile(
+  settings: JobSettings = {},
+  rest: SluiceConfig['worker'] = {},
+): Required<Pick<SluiceConfig, 'worker' | 'timeouts'>> {
+  return {
+    ...testProfile,
+    worker: { ...testProfile.worker, ...rest, jobs: { concurrency: 5, poll: '100ms', ...settings } },
+  }
+}
+
+/** A worker that knows these jobs. */
+export function jobWorker(
+  db: TestDatabase,
+  jobs: readonly JobDefinition[],
+  { url = db.workerUrl, ...settings }: JobSettings & { url?: string } = {},
+  config: SluiceConfig = {},
+): JobWorker {
+  const sluice = new Sluice({ ...jobProfile(settings, config.worker), ...omitWorker(config), database: url, jobs })
+  const events = new EventLog()
+  sluice.onAny((event) => events.push(event))
+  return { sluice, jobs: sluice.jobs, events, [Symbol.asyncDispose]: () => sluice.stop() }
+}
+
+function omitWorker({ worker: _worker, ...config }: SluiceConfig): SluiceConfig {
+  return config
+}
+
+/** The same, at work. */
+export async function startedWorker(...parameters: Parameters<typeof jobWorker>): Promise<JobWorker> {
+  const worker = jobWorker(...parameters)
+  await worker.sluice.start()
+  return worker
+}
+
+/** Waits until no job is left in the live table. */
+export async function drained(db: TestDatabase, limitMs = 30_000): Promise<void> {
+  await until('all jobs have ended', async () => (await liveJobs(db)) === 0, limitMs)
+}
+
+export async function liveJobs(db: TestDatabase): Promise<number> {
+  return db.value('select count(*)::int from sluice.job')
+}
+
+/** A table in which handlers write down what they did, for tests to count. */
+export async function withLedger(db: TestDatabase): Promise<TestDatabase> {
+  await db.query('create table ledger (id bigserial, note text not null, at timestamptz default clock_timestamp())')
+  await db.query('grant usage on sequence ledger_id_seq to test_worker')
+  return db
+}
+
+/** A connection of one's own. */
+export async function openClient(url: string): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client({ connectionString: url })
+  // A test that fails drops its database under it.
+  client.on('error', () => undefined)
+  await client.connect()
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
+}
