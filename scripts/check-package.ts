@@ -68,6 +68,8 @@ function checkContents({ files, size, unpackedSize }: Packed): void {
 function openDoors(tarball: string, folder: string): void {
   const home = join(folder, 'app', 'node_modules', 'sluice')
   mkdirSync(home, { recursive: true })
+  // Without one, a package.json somewhere above would count as the user's own.
+  writeFileSync(join(folder, 'app', 'package.json'), '{}')
   execFileSync('tar', ['-xzf', tarball, '-C', home, '--strip-components=1'])
   for (const name of Object.keys(dependencies)) linkPackage(name, join(folder, 'app', 'node_modules'))
   const specifiers = Object.keys(doors).map((door) => (door === '.' ? 'sluice' : `sluice/${door.slice(2)}`))
@@ -102,13 +104,19 @@ function checkTypes(app: string): void {
   cpSync(join(root, 'node_modules', 'undici-types'), join(app, 'node_modules', 'undici-types'), { recursive: true })
   writeFileSync(
     join(app, 'main.mts'),
-    `import { defineOperation, expire, sql, Sluice } from 'sluice'
+    `import { defineJob, defineOperation, expire, sql, Sluice } from 'sluice'
+import { fromPrisma } from 'sluice/adapters'
 import { startEmbedded } from 'sluice/embedded'
+import { testJobs, type JobEnding } from 'sluice/testing'
 const operation = expire({ name: 'a', table: 't', olderThan: '90 days', by: 'created_at' })
 const other = defineOperation({ name: 'b', table: 't', perform: ({ batch }) => batch.delete(sql\`true\`) })
 export const sluice = new Sluice({ operations: [operation, other] })
 export const started: Promise<{ id: string; duplicate: boolean }> = sluice.operations.start(operation)
 export const embedded: typeof startEmbedded = startEmbedded
+const job = defineJob({ name: 'c', perform: () => undefined })
+const tx = fromPrisma({ $queryRawUnsafe: async (text: string, ...values: unknown[]) => [text, values] })
+export const enqueued: Promise<{ id: number; duplicate: boolean }> = sluice.jobs.enqueue(job, undefined, { tx })
+export const ending: Promise<JobEnding> = testJobs(sluice).run(job).then((run) => run.ending)
 `,
   )
   const options = [

@@ -1,6 +1,8 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
 import { examine, type Finding } from './health/doctor.ts'
 import type { OperationRegistry } from './operations/define.ts'
+import { JobBench } from './jobs/bench.ts'
+import type { ContextTools } from './jobs/context.ts'
 import { JobCrew } from './jobs/crew.ts'
 import type { JobDefinition, JobRegistry } from './jobs/define.ts'
 import { Jobs } from './jobs/jobs.ts'
@@ -46,6 +48,12 @@ export class Sluice implements AsyncDisposable {
   #worker: Worker | undefined
   #crew: JobCrew | undefined
 
+  /** Enqueues for a handler. */
+  readonly #enqueue: ContextTools['enqueue'] =
+    (tx) =>
+    (definition, ...rest) =>
+      this.jobs.enqueueIn(tx, definition, ...rest)
+
   constructor(config: SluiceConfig = {}) {
     this.#config = resolveConfig(config, process.env)
     this.#registry = new Registry('operation', this.#config.operations)
@@ -63,19 +71,17 @@ export class Sluice implements AsyncDisposable {
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
   }
 
+  /** @internal What `sluice/testing` needs of the engine. */
+  get jobBench(): JobBench {
+    const database = (): Promise<Database> => this.#connect()
+    return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue: this.#enqueue })
+  }
+
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
     if (this.#worker !== undefined) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
-    const crew = new JobCrew(this.#config.jobWorker, {
-      database,
-      telemetry,
-      registry,
-      enqueue:
-        (tx) =>
-        (definition, ...rest) =>
-          this.jobs.enqueueIn(tx, definition, ...rest),
-    })
+    const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue: this.#enqueue })
     const { queues, concurrency } = this.#config.jobWorker
     const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
     const worker = new Worker(this.#config.worker, {

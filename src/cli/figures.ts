@@ -21,3 +21,8 @@ export function ago(ms: number): string {
   const [figure = '', unit = ''] = formatDuration(ms).split(' ')
   return `${Math.floor(Number(figure))} ${unit}`
 }
+
+/** A moment, to the second and in UTC. */
+export function moment(date: Date): string {
+  return `${date.toISOString().slice(0, 19)}Z`
+}

@@ -1,5 +1,5 @@
 import { formatDuration, type OperationStatus } from '../index.ts'
-import { count, percent, plural } from './figures.ts'
+import { count, moment, percent, plural } from './figures.ts'
 import { headLines, labelledLines } from './layout.ts'
 import type { Line, Part } from './output.ts'
 import { sentenceOf, tookMs } from './sentence.ts'
@@ -65,11 +65,7 @@ function limitsText({ priority, lanes, pace, subBatchSize }: OperationStatus): s
 
 function timeText(status: OperationStatus): string {
   const { startedAt, finishedAt, createdAt } = status
-  if (startedAt === null && finishedAt === null) return `created ${iso(createdAt)}, not begun yet`
+  if (startedAt === null && finishedAt === null) return `created ${moment(createdAt)}, not begun yet`
   const took = formatDuration(tookMs(status))
-  return `begun ${iso(startedAt ?? createdAt)}, ${finishedAt === null ? `${took} ago` : `ended after ${took}`}`
-}
-
-function iso(date: Date): string {
-  return `${date.toISOString().slice(0, 19)}Z`
+  return `begun ${moment(startedAt ?? createdAt)}, ${finishedAt === null ? `${took} ago` : `ended after ${took}`}`
 }

@@ -4,10 +4,13 @@ import { addDemo } from './commands/demo.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
 import { addInit } from './commands/init.ts'
+import { addJobs } from './commands/jobs.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addOps } from './commands/ops.ts'
+import { addQueues } from './commands/queues.ts'
 import { addTenants } from './commands/tenants.ts'
 import { addWorker } from './commands/worker.ts'
+import { addWorkers } from './commands/workers.ts'
 import { addGlobalOptions, type CommandAdder, type Shell } from './shell.ts'
 
 /** The commands in the order of the help: as a newcomer needs them. */
@@ -17,6 +20,9 @@ const commands: readonly CommandAdder[] = [
   addMigrate,
   addWorker,
   addOps,
+  addJobs,
+  addQueues,
+  addWorkers,
   addTenants,
   addDoctor,
   addGrants,

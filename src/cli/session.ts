@@ -1,6 +1,6 @@
 import { relative, resolve } from 'node:path'
 import { startEmbedded } from '../embedded/index.ts'
-import { Sluice, SluiceError, type SluiceConfig } from '../index.ts'
+import { Sluice, SluiceError, type JobDefinition, type SluiceConfig } from '../index.ts'
 import { chooseDatabase, type DatabaseChoice } from './choose-database.ts'
 import { loadConfig, type LoadedConfig } from './config-file.ts'
 import { interruptible } from './interrupt.ts'
@@ -13,6 +13,8 @@ export interface Session {
   choice: DatabaseChoice
   /** The operations that the configuration defines. */
   names: readonly string[]
+  /** The jobs that it defines. */
+  jobs: readonly JobDefinition[]
 }
 
 /** What a command asks for beyond the options. */
@@ -39,7 +41,7 @@ export async function withSluice<T>(
   const schema = options.schema ?? config.schema
   await using sluice = new Sluice(adjust({ ...config, database: database.url, schema }))
   const names = (config.operations ?? []).map(({ name }) => name)
-  const session = { sluice, file, choice, names }
+  const session = { sluice, file, choice, names, jobs: config.jobs ?? [] }
   return await (stops === 'by itself' ? work(session) : interruptible(shell.signal, () => work(session)))
 }
 

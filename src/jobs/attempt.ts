@@ -1,10 +1,16 @@
 import { errorRecord } from '../std/error-record.ts'
+import { storable } from '../std/storable.ts'
 import type { ClaimedJob } from '../store/jobs/claim.ts'
 import type { JobDefinition, JobInfo } from './define.ts'
 import type { Ending } from './endings.ts'
 import { JobOutcome } from './outcomes.ts'
 import { judge } from './policy.ts'
 import { Stop } from './stop.ts'
+
+/** Reasons may come from handlers and people. */
+const maxReason = 2_000
+/** 24 days: what an integer of the database holds. A job in a paused queue may have waited longer. */
+const maxWaitMs = 2 ** 31 - 1
 
 /** A claimed job with its code: what is made for each job, and so as little as possible. */
 export class Attempt {
@@ -24,7 +30,7 @@ export class Attempt {
     this.claimId = claimId
     this.definition = definition
     this.queue = queue
-    this.waitMs = Math.max(0, Math.round(now - job.runAt))
+    this.waitMs = Math.min(maxWaitMs, Math.max(0, Math.round(now - job.runAt)))
   }
 
   get info(): JobInfo {
@@ -71,12 +77,18 @@ export function misfit({ job, claimId }: Attempt, thrown: unknown): Ending {
   return { ...buried(job.id, claimId, { outcome: 'quarantined', reason, runMs: 0 }), error: errorRecord(thrown) }
 }
 
+/** What is written instead of an ending that the database refuses: the job is isolated, not stuck. */
+export function unstorable({ job, claimId }: Attempt, cause: unknown): Ending {
+  const reason = 'how it ended could not be written down'
+  return { ...buried(job.id, claimId, { outcome: 'quarantined', reason, runMs: 0 }), error: errorRecord(cause) }
+}
+
 function buried(
   id: number,
   claimId: string,
   rest: { outcome: 'dead' | 'discarded' | 'cancelled' | 'quarantined'; reason: string; runMs: number },
 ): Extract<Ending, { kind: 'buried' }> {
-  return { kind: 'buried', id, claimId, error: null, ...rest }
+  return { kind: 'buried', id, claimId, error: null, ...rest, reason: storable(rest.reason, maxReason) }
 }
 
 /** The ending of an attempt that returned. */
@@ -90,7 +102,7 @@ export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, r
     id,
     claimId,
     verdict: 'snooze',
-    reason,
+    reason: storable(reason, maxReason),
     delayMs,
     error: null,
     tries,

@@ -2,7 +2,14 @@ import { errorRecord } from '../std/error-record.ts'
 import { ticks } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
 import { admitBehind } from '../store/jobs/settle.ts'
-import { admitWaiting, forgetCancels, quarantinePoison, rescueJobs, turnJobPartitions } from '../store/jobs/rescue.ts'
+import {
+  admitWaiting,
+  createJobPartitions,
+  dropJobPartitions,
+  forgetCancels,
+  quarantinePoison,
+  rescueJobs,
+} from '../store/jobs/rescue.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 export interface ChoreOrder {
@@ -18,7 +25,6 @@ export interface ChoreOrder {
 
 const admitEveryMs = 1_000
 const partitionsEveryMs = 3_600_000
-const daysAhead = 7
 /** A worker may die for other reasons: twice is bad luck. */
 const poisonCrashes = 3
 
@@ -29,8 +35,8 @@ export async function keepJobs(order: ChoreOrder): Promise<void> {
     const now = performance.now()
     try {
       if (now >= partitionsAt) {
-        const { keepDays, keepDeadDays } = order
-        await turnJobPartitions(order.database.control, { daysAhead, keepDays, keepDeadDays })
+        await createJobPartitions(order.database.control)
+        await dropJobPartitions(order.database.control, order)
         partitionsAt = now + partitionsEveryMs
       }
       if (now >= sweepAt) {

@@ -10,6 +10,7 @@ import {
   type ClaimedJob,
   type QueueState,
 } from '../store/jobs/claim.ts'
+import { createJobPartitions } from '../store/jobs/rescue.ts'
 import type { JobDefinition, JobRegistry } from './define.ts'
 import { Floors } from './floors.ts'
 import { shuffle } from './prefetch.ts'
@@ -62,11 +63,15 @@ export class Claims {
 
   /** Tells the database what this process knows, and learns the ids. */
   async open(): Promise<void> {
+    // After a week without any worker there is no day left that a job could end in.
+    await createJobPartitions(this.#database.control)
     const classes = this.#registry.definitions.map((definition) => ({
       name: definition.name,
       defaults: defaultsOf(definition),
     }))
-    const rows = await openClasses(this.#database.control, { classes })
+    let rows = await openClasses(this.#database.control, { classes })
+    // One that another process made at the same moment is found by the next statement only.
+    while (rows.length < classes.length) rows = await openClasses(this.#database.control, { classes })
     this.#classes = new Map(rows.map(({ id, name }) => [id, this.#registry.find(name)]))
     await this.#refresh(performance.now())
   }
@@ -144,8 +149,11 @@ export class Claims {
 
   async #refresh(now: number): Promise<void> {
     const names = this.#registry.definitions.map(({ queue }) => queue)
-    const wanted = this.#weights === undefined ? null : Object.keys(this.#weights)
-    this.#queues = await queueStates(this.#database.control, { known: [...new Set(wanted ?? names)], wanted })
+    // Our own queue is everybody's: else a bulk action may wait for a worker that nobody has.
+    const wanted = this.#weights === undefined ? null : [...Object.keys(this.#weights), 'sluice']
+    const known = [...new Set(wanted ?? names)]
+    do this.#queues = await queueStates(this.#database.control, { known, wanted })
+    while (known.some((name) => this.#queues.every((queue) => queue.name !== name)))
     this.#refreshedAt = now
   }
 }

@@ -3,15 +3,17 @@ import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
 import { completedBy } from '../store/jobs/settle.ts'
-import { classify } from '../store/sqlstate.ts'
+import { classify, sqlstate } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { Attempt } from './attempt.ts'
+import { unstorable, type Attempt } from './attempt.ts'
 import { writeEndings, type Ending } from './endings.ts'
 
 /** An ending on its way to the database. */
 interface Due {
   attempt: Attempt
   ending: Ending
+  /** It is what is left of an ending that could not be stored. */
+  isolated?: boolean
 }
 
 interface Deps {
@@ -105,10 +107,24 @@ export class Completer {
         const waitMs = backoffMs(attempt, { baseMs: 50, maxMs: 5_000 }, Math.random())
         const lost = { purpose: 'job completion', error: errorRecord(error), attempt, waitMs }
         this.#deps.telemetry.emit('connection.lost', lost)
-        if (classify(error) !== 'connection' && classify(error) !== 'retry' && attempt > 3) return kept
+        if (isRefusal(error) && attempt > 2) return this.#isolate(batch, emptyClaims, error)
         await sleep(waitMs)
       }
     }
+  }
+
+  /** Endings that the database refuses: each goes alone, and the one at fault becomes an ending that can be stored. */
+  async #isolate(batch: Due[], emptyClaims: string[], cause: unknown): Promise<Set<number>> {
+    const [first, ...others] = batch
+    if (first === undefined || (others.length === 0 && first.isolated === true)) return new Set()
+    if (others.length === 0) {
+      first.ending = unstorable(first.attempt, cause)
+      first.isolated = true
+      return this.#persist([first], emptyClaims)
+    }
+    const kept = await this.#persist([first], emptyClaims)
+    for (const due of others) for (const id of await this.#persist([due], [])) kept.add(id)
+    return kept
   }
 
   async #recall(batch: Due[], kept: Set<number>): Promise<void> {
@@ -128,4 +144,9 @@ export class Completer {
     if (admitted > 0) onAdmitted()
     return ids
   }
+}
+
+/** The database, or our own code, cannot take what was to be written: it is no use to say it again. */
+function isRefusal(error: unknown): boolean {
+  return classify(error) === 'rows' && /^(22|23)/.test(sqlstate(error) ?? '22')
 }

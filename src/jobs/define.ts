@@ -4,6 +4,7 @@ import { SluiceError } from '../errors.ts'
 import type { Registry } from '../runtime/registry.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import type { Json } from '../std/json.ts'
+import { quoted } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
 import type { Connection } from '../store/connection.ts'
 import type { EnqueueArgs, EnqueuedJob, EnqueueOptions } from './enqueue.ts'
@@ -207,7 +208,7 @@ const plainName = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/
 export function checkQueueName(queue: unknown): string {
   if (typeof queue === 'string' && plainName.test(queue)) return queue
   throw new SluiceError('QUEUE_INVALID', {
-    message: `${JSON.stringify(queue)} cannot be the name of a queue. Use a letter, then up to 99 letters, digits, ".", "_" or "-".`,
+    message: `${quoted(queue)} cannot be the name of a queue. Use a letter, then up to 99 letters, digits, ".", "_" or "-".`,
     details: { queue },
   })
 }
@@ -216,7 +217,7 @@ function checkSpec(spec: AnySpec): void {
   const name = typeof spec.name === 'string' ? spec.name : ''
   const refuse = (problem: string): never => {
     throw new SluiceError('DEFINITION_INVALID', {
-      message: `The job "${name}" cannot be defined: ${problem}.`,
+      message: `The job ${quoted(name)} cannot be defined: ${problem.replace(/\.$/, '')}.`.replace('?.', '?'),
       details: { name, problem },
     })
   }

@@ -18,12 +18,12 @@ export async function writeEndings(
   const done = endings.filter((ending) => ending.kind === 'completed')
   const setbacks = endings.filter((ending) => ending.kind === 'postponed')
   const burials = endings.filter((ending) => ending.kind === 'buried')
-  const settled = [
+  const others = [
     ...(setbacks.length === 0 ? [] : await settle.postpone(connection, { setbacks, workerId })),
     ...(burials.length === 0 ? [] : await settle.bury(connection, { burials, workerId })),
-    ...(await settle.complete(connection, { done, emptyClaims })),
   ]
-  const keys = settled.flatMap(({ key }) => (key === null ? [] : [key]))
+  const completed = await settle.complete(connection, { done, emptyClaims })
+  const keys = [...completed.keys, ...others.flatMap(({ key }) => (key === null ? [] : [key]))]
   const [behind] = keys.length === 0 ? [] : await settle.admitBehind(connection, { keys })
-  return { ids: settled.map(({ id }) => id), admitted: behind?.admitted ?? 0 }
+  return { ids: [...completed.ids, ...others.map(({ id }) => id)], admitted: behind?.admitted ?? 0 }
 }

@@ -2,6 +2,7 @@ import { storeArgs } from '../args.ts'
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import { toJson } from '../std/json.ts'
+import { quoted } from '../std/storable.ts'
 import type { Connection } from '../store/connection.ts'
 import type { NewJob } from '../store/jobs/enqueue.ts'
 import { checkQueueName, type JobDefinition, type JobPriority } from './define.ts'
@@ -73,14 +74,14 @@ function timing(name: string, { in: wait, at }: BulkOptions): { delayMs?: number
   if (wait === undefined) return {}
   const delayMs = parseDuration(wait)
   if (delayMs === undefined || delayMs > longestMs) {
-    throw refused(name, `"in" must be a time such as "30s" or "5m", not ${JSON.stringify(wait)}`)
+    throw refused(name, `"in" must be a time such as "30s" or "5m", not ${quoted(wait)}`)
   }
   return { delayMs }
 }
 
 function checkPriority(name: string, priority: JobPriority): JobPriority {
   if (['high', 'normal', 'low'].includes(priority)) return priority
-  throw refused(name, `"priority" must be high, normal or low, not ${JSON.stringify(priority)}`)
+  throw refused(name, `"priority" must be high, normal or low, not ${quoted(priority)}`)
 }
 
 function checkTags(name: string, tags: readonly string[]): readonly string[] {

@@ -1,11 +1,11 @@
-import type { Connection } from '../store/connection.ts'
-import { onConnection } from '../store/connection.ts'
+import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import {
   admit,
   enqueue,
   enqueueNames,
   enqueuePlain,
+  isolation,
   notify,
   type EnqueuedRow,
   type NewJob,
@@ -55,9 +55,9 @@ export class Entrance {
   /** Records jobs in somebody else's transaction; the hint goes out with its commit. */
   async passIn(tx: Connection, jobs: readonly NewJob[]): Promise<EnqueuedRow[]> {
     const database = await this.#deps.database()
-    // New names are made on a connection of our own: in the caller's transaction, all others would wait for its end.
-    if (this.#unknown(jobs)) await this.#learn(database, jobs).catch(() => undefined)
-    return enqueue(onConnection(tx, database.control.schema), { jobs, notify: true })
+    const connection = onConnection(tx, database.control.schema)
+    if (this.#unknown(jobs)) await this.#learnBeside(connection, database, jobs)
+    return enqueue(connection, { jobs, notify: true })
   }
 
   /** Says to all workers that there is something to do. */
@@ -77,6 +77,13 @@ export class Entrance {
     }))
     const rows = await enqueuePlain(database.control, { jobs: plain, notify: withHint })
     return rows.map(({ id }, at) => ({ at, id, duplicate: false }))
+  }
+
+  /** Makes new names on a connection of our own: in the caller's transaction, all others would wait for its end. */
+  async #learnBeside(connection: StoreConnection, database: Database, jobs: readonly NewJob[]): Promise<void> {
+    const [found] = await isolation(connection)
+    // An older snapshot would not see what is made now: such a transaction makes names of its own.
+    if (found?.isolation === 'read committed') await this.#learn(database, jobs).catch(() => undefined)
   }
 
   #unknown(jobs: readonly NewJob[]): boolean {

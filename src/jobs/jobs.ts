@@ -4,8 +4,12 @@ import type { Database } from '../store/database.ts'
 import * as control from '../store/jobs/control.ts'
 import type { EnqueuedRow, NewJob } from '../store/jobs/enqueue.ts'
 import { admitBehind } from '../store/jobs/settle.ts'
+import { createJobPartitions } from '../store/jobs/rescue.ts'
 import * as views from '../store/jobs/views.ts'
+import { sqlstate } from '../store/sqlstate.ts'
+import { parseDuration, type Duration } from '../std/duration.ts'
 import { sleep } from '../std/sleep.ts'
+import { storable } from '../std/storable.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { defineBulk, type BulkAction, type BulkArgs } from './bulk.ts'
 import { Coalescer } from './coalescer.ts'
@@ -29,6 +33,8 @@ export interface JobQuery {
   name?: string
   queue?: string
   tag?: string
+  /** How far back to look for jobs that succeeded, of which there may be very many. Default: an hour. */
+  within?: Duration
 }
 
 /** Jobs, and the id to continue the list from. */
@@ -40,6 +46,7 @@ export interface JobPage {
 
 /** One statement takes so many jobs. */
 const perStatement = 1_000
+const longestMs = 3_660 * 86_400_000
 
 interface Deps {
   database: () => Promise<Database>
@@ -127,11 +134,12 @@ export class Jobs {
     const states = query.states ?? liveJobStates
     const filter = {
       states,
-      name: query.name ?? null,
-      queue: query.queue ?? null,
-      tag: query.tag ?? null,
+      name: wordOf(query.name),
+      queue: wordOf(query.queue),
+      tag: wordOf(query.tag),
       before: query.before ?? null,
       limit: limit + 1,
+      withinMs: withinOf(query.within),
     }
     const found = await listerOf(states)(connection, filter)
     const jobs = found.slice(0, limit).map(jobStatusOf)
@@ -150,12 +158,12 @@ export class Jobs {
 
   /** Ends a job: at once when nobody runs it; else its handler is told by its signal, within a second or two. */
   async cancel(id: number, { reason = 'cancelled by a person' }: { reason?: string } = {}): Promise<JobStatus> {
-    return this.#act(id, { action: 'cancel', reason })
+    return this.#act(id, { action: 'cancel', reason: storable(reason, 2_000) })
   }
 
   /** Ends a job that nobody runs, as one that has become pointless. */
   async discard(id: number, { reason = 'discarded by a person' }: { reason?: string } = {}): Promise<JobStatus> {
-    return this.#act(id, { action: 'discard', reason })
+    return this.#act(id, { action: 'discard', reason: storable(reason, 2_000) })
   }
 
   /** Does the same to all jobs of a query, in the background: a job of its own, which can be watched and cancelled. */
@@ -168,12 +176,14 @@ export class Jobs {
 
   /** Unique keys that are taken, latest first. */
   async locks({ name, limit = 100 }: { name?: string; limit?: number } = {}): Promise<views.LockView[]> {
-    return views.listLocks((await this.#deps.database()).control, { name: name ?? null, limit })
+    return views.listLocks((await this.#deps.database()).control, { name: wordOf(name), limit })
   }
 
   /** Frees a unique key by hand; true when it was taken. */
   async unlock(name: string, key: string): Promise<boolean> {
-    return (await control.unlock((await this.#deps.database()).control, { name, key })).length > 0
+    return (
+      (await control.unlock((await this.#deps.database()).control, { name: wordOf(name), key: wordOf(key) })).length > 0
+    )
   }
 
   async #bulkStep({ action, query }: BulkArgs, before: number | null): Promise<{ done: number; next: number | null }> {
@@ -195,15 +205,26 @@ export class Jobs {
       case 'run':
         return this.#admitted(database, await control.runNow(database.control, { ids }))
       case 'discard':
-        return this.#admitted(
-          database,
-          await control.endWaiting(database.control, { ids, outcome: 'discarded', reason }),
-        )
+        return this.#admitted(database, await this.#endWaiting(database, { ids, outcome: 'discarded', reason }))
       case 'cancel': {
-        const ended = await control.endWaiting(database.control, { ids, outcome: 'cancelled', reason })
+        const ended = await this.#endWaiting(database, { ids, outcome: 'cancelled', reason })
         const asked = await control.askToEnd(database.control, { ids, reason })
         return (await this.#admitted(database, ended)) + asked.length
       }
+    }
+  }
+
+  async #endWaiting(
+    { control: connection }: Database,
+    order: Parameters<typeof control.endWaiting>[1],
+  ): Promise<control.Touched[]> {
+    try {
+      return await control.endWaiting(connection, order)
+    } catch (error) {
+      // No worker has been there for a week to make a partition for today.
+      if (sqlstate(error) !== '23514') throw error
+      await createJobPartitions(connection)
+      return control.endWaiting(connection, order)
     }
   }
 
@@ -237,6 +258,20 @@ export class Jobs {
       await sleep(everyMs, signal)
     }
   }
+}
+
+/** A word to look for. No stored text has what cannot be stored, so there is nothing to find then. */
+function wordOf<T extends string | undefined>(word: T): T extends string ? string : string | null {
+  return (word === undefined ? null : storable(word, 2_000)) as T extends string ? string : string | null
+}
+
+function withinOf(within: Duration = '1h'): number {
+  const ms = parseDuration(within)
+  if (ms !== undefined) return Math.min(ms, longestMs)
+  throw new SluiceError('ARGS_INVALID', {
+    message: `"within" must be a time such as "30s" or "1d", not ${JSON.stringify(within)}.`,
+    details: { within },
+  })
 }
 
 function checkId(id: number): number {

@@ -1,4 +1,7 @@
 import { parseDuration, type Duration } from '../std/duration.ts'
+import { storable } from '../std/storable.ts'
+
+const longestMs = 3_660 * 86_400_000
 
 /** What `perform` may return instead of nothing. Made by {@link snooze} and {@link cancel}. */
 export class JobOutcome {
@@ -16,7 +19,9 @@ export class JobOutcome {
 /** Not now: run the job again after a while. It is no failure and counts as no attempt. */
 export function snooze(wait: Duration, reason = 'snoozed'): JobOutcome {
   const delayMs = parseDuration(wait)
-  if (delayMs === undefined) throw new TypeError(`snooze takes a time such as "30s", not ${JSON.stringify(wait)}`)
+  if (delayMs === undefined || delayMs > longestMs) {
+    throw new TypeError(`snooze takes a time such as "30s", ten years at most, not ${storable(wait, 100)}`)
+  }
   return new JobOutcome('snooze', { reason, delayMs })
 }
 

@@ -3,6 +3,7 @@
  * rule matches is retried by the default rule, unless the definition says `retry: false`.
  */
 import { parseDuration, type Duration } from '../std/duration.ts'
+import { storable } from '../std/storable.ts'
 import { sqlstate } from '../store/sqlstate.ts'
 
 /** What an error may be recognised by: its class, its name or code, or a function of it. */
@@ -36,6 +37,8 @@ export interface ErrorRule {
 }
 
 const defaultJitter = 0.15
+/** Ten years; the database's calendar does not end much later than some waits can grow. */
+const longestMs = 3_660 * 86_400_000
 
 /** Waits that double: 2 s, 4 s, 8 s … up to `max`. */
 export function exponential({
@@ -86,7 +89,7 @@ function rule(kind: ErrorRule['kind'], matches: ErrorMatch[], options: RetryOpti
     throw new TypeError('"attempts" must be a whole number from 1 to 1,000')
   }
   if (typeof wait !== 'function' && typeof wait !== 'object') ms(wait, 'wait')
-  const name = matches.map(nameOf).join(', ')
+  const name = storable(matches.map(nameOf).join(', '), 200)
   return { kind, name, attempts, wait, matches: (error) => matches.some((match) => fits(match, error)) }
 }
 
@@ -95,12 +98,16 @@ function nameOf(match: ErrorMatch): string {
 }
 
 function fits(match: ErrorMatch, error: unknown): boolean {
-  if (typeof match === 'string') {
-    const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown }
-    return name === match || code === match
+  try {
+    if (typeof match === 'string') {
+      const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown }
+      return name === match || code === match
+    }
+    return isErrorClass(match) ? error instanceof match : match(error)
+  } catch {
+    // A rule that cannot cope with an error does not match it; the next one may.
+    return false
   }
-  if (isErrorClass(match)) return error instanceof match
-  return match(error)
 }
 
 function isErrorClass(match: Exclude<ErrorMatch, string>): match is abstract new (...args: never[]) => Error {
@@ -144,12 +151,21 @@ export function delayOf(
 ): number {
   if (typeof wait === 'object') return spread(wait.delayMs(attempt), wait.jitter, random)
   // What a function says is taken as it is: it may know better.
-  if (typeof wait === 'function') return parseDuration(wait(attempt, error)) ?? 0
+  if (typeof wait === 'function') return Math.min(asked(wait, attempt, error), longestMs)
   return spread(ms(wait, 'wait'), defaultJitter, random)
 }
 
+/** A function that throws or gives no time has no wish; then the usual wait is better than none. */
+function asked(wait: (attempt: number, error: unknown) => Duration, attempt: number, error: unknown): number {
+  try {
+    return parseDuration(wait(attempt, error)) ?? exponential().delayMs(attempt)
+  } catch {
+    return exponential().delayMs(attempt)
+  }
+}
+
 function spread(delayMs: number, jitter: number, random: number): number {
-  return Math.round(delayMs * (1 - jitter + 2 * jitter * random))
+  return Math.min(longestMs, Math.round(delayMs * (1 - jitter + 2 * jitter * random)))
 }
 
 function share(jitter: number): number {

@@ -1,3 +1,4 @@
+import { inspectable } from '../std/error-record.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { endingAfter, endingOf, misfit, unwanted, type Attempt } from './attempt.ts'
@@ -13,6 +14,8 @@ interface Deps extends ContextTools {
   database: Database
   workerId: string
   onEnd: (attempt: Attempt, result: Result) => void
+  /** From 0 to 1, for the jitter of waits. */
+  random?: () => number
 }
 
 /** How long a handler has to react to its signal before it is left behind. */
@@ -88,9 +91,9 @@ export class Runner {
 
   /** What is thrown after a stop is the handler's way to stop. */
   #fail(attempt: Attempt, error: unknown): void {
-    const thrown = attempt.stop.reason ?? error
+    const thrown = attempt.stop.reason ?? inspectable(error)
     if (thrown instanceof JobLost) return this.#end(attempt, { kind: 'lost' })
-    this.#end(attempt, endingAfter(thrown, attempt, elapsed(attempt), Math.random()))
+    this.#end(attempt, endingAfter(thrown, attempt, elapsed(attempt), (this.#deps.random ?? Math.random)()))
   }
 
   #misfit(attempt: Attempt, error: unknown): void {

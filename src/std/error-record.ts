@@ -1,3 +1,5 @@
+import { storable } from './storable.ts'
+
 /** An error as plain data: what is stored with a failed attempt and carried by events. */
 export interface ErrorRecord {
   name: string
@@ -10,28 +12,46 @@ export interface ErrorRecord {
 const maxMessage = 2_000
 const maxStack = 8_000
 
-/** Any thrown value as a bounded record that PostgreSQL can store. */
+/** Any thrown value as a bounded record that PostgreSQL can store. Never throws, whatever it is given. */
 export function errorRecord(thrown: unknown): ErrorRecord {
-  if (!(thrown instanceof Error)) return { name: 'NotAnError', message: clean(describe(thrown), maxMessage) }
-  const code: unknown = 'code' in thrown ? thrown.code : undefined
+  if (!isError(thrown)) return { name: 'NotAnError', message: describe(thrown) }
+  const [code, stack] = [read(thrown, 'code'), read(thrown, 'stack')]
   return {
-    name: clean(thrown.name, 200),
-    message: clean(thrown.message, maxMessage),
-    ...(typeof code === 'string' ? { code: clean(code, 100) } : {}),
-    ...(typeof thrown.stack === 'string' ? { stack: clean(thrown.stack, maxStack) } : {}),
+    name: storable(read(thrown, 'name'), 200),
+    message: storable(read(thrown, 'message'), maxMessage),
+    ...(typeof code === 'string' ? { code: storable(code, 100) } : {}),
+    ...(typeof stack === 'string' ? { stack: storable(stack, maxStack) } : {}),
+  }
+}
+
+/** What was thrown, or an error in its place when it cannot even be asked what it is. */
+export function inspectable(thrown: unknown): unknown {
+  try {
+    void (thrown instanceof Error)
+    return thrown
+  } catch {
+    return new Error('something was thrown that cannot be read')
+  }
+}
+
+/** A proxy may refuse even this question. */
+function isError(thrown: unknown): thrown is Error {
+  try {
+    return thrown instanceof Error
+  } catch {
+    return false
+  }
+}
+
+/** A property that may be a getter which throws. */
+function read(error: Error, property: 'name' | 'message' | 'code' | 'stack'): unknown {
+  try {
+    return (error as unknown as Record<string, unknown>)[property]
+  } catch {
+    return `its ${property} cannot be read`
   }
 }
 
 function describe(thrown: unknown): string {
-  try {
-    return String(thrown)
-  } catch {
-    // A thrown value may refuse to become text; its kind is all there is to say.
-    return typeof thrown
-  }
-}
-
-function clean(text: string, limit: number): string {
-  const storable = text.toWellFormed().replaceAll('\0', '\uFFFD')
-  return storable.length <= limit ? storable : `${storable.slice(0, limit)}…`
+  return thrown === undefined ? 'undefined' : storable(thrown, maxMessage)
 }

@@ -1,3 +1,5 @@
+import { storable } from './storable.ts'
+
 /** Any value that JSON can hold and give back unchanged. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 
@@ -18,9 +20,9 @@ export function toJson(value: unknown): { value: Json } | { fault: JsonFault } {
   try {
     return { value: convert(value, 'args', seen) }
   } catch (error) {
-    if (error instanceof Refused) return { fault: { path: error.path, reason: error.message } }
+    if (error instanceof Refused) return { fault: { path: storable(error.path, 200), reason: error.message } }
     // A getter or a proxy of the value itself threw.
-    return { fault: { path: 'args', reason: `reading the value failed: ${String(error)}` } }
+    return { fault: { path: 'args', reason: `reading the value failed: ${storable(error, 200)}` } }
   }
 }
 
@@ -61,7 +63,7 @@ function convertObject(value: object, path: string, seen: Set<object>): Json {
   if (seen.size >= maxDepth) throw new Refused(path, `nested deeper than ${maxDepth} levels`)
   seen.add(value)
   const json = Array.isArray(value)
-    ? value.map((item, i) => convert(item, `${path}[${i}]`, seen))
+    ? Array.from(value, (item, i) => convert(item, `${path}[${i}]`, seen))
     : convertRecord(value, path, seen)
   seen.delete(value)
   return json

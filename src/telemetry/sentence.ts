@@ -9,7 +9,7 @@ const by = (actor: string | null): string => (actor === null ? '' : ` (${actor})
 export function describeEvent({ event, payload: p }: AnyEvent): string {
   switch (event) {
     case 'worker.started':
-      return `worker ${p.workerId} (pid ${p.pid}) takes work for ${[...p.operations, ...p.jobs].join(', ') || 'nothing: the configuration lists no operation and no job'}`
+      return `worker ${p.workerId} (pid ${p.pid}) takes work for ${[...p.operations, ...p.jobs.filter((name) => !name.startsWith('sluice.'))].join(', ') || 'nothing: the configuration lists no operation and no job'}`
     case 'worker.untrusted':
       return `no lease renewal for ${formatDuration(p.sinceMs)}; waiting before any new sub-batch`
     case 'worker.stopped':

@@ -79,15 +79,7 @@ table job with {fillfactor=50,autovacuum_vacuum_scale_factor=0,autovacuum_vacuum
   key text
   tries jsonb
   tags text[]
-  constraint job_check CHECK (((key_hash IS NULL) = (key_limit IS NULL)))
-  constraint job_check1 CHECK (
-CASE
-    WHEN (key_hash IS NULL) THEN (state = ANY (ARRAY[0, 2, 4]))
-    ELSE (state = ANY (ARRAY[1, 3, 4]))
-END)
-  constraint job_key_limit_check CHECK ((key_limit > 0))
   constraint job_pkey PRIMARY KEY (id)
-  constraint job_state_check CHECK (((state >= 0) AND (state <= 4)))
   CREATE INDEX job_key_idx ON sluice.job USING btree (key_hash, state, id) WHERE (key_hash IS NOT NULL)
   CREATE INDEX job_next_idx ON sluice.job USING btree (queue_id, priority, id) WHERE (state = 4)
   CREATE INDEX job_parked_idx ON sluice.job USING btree (key_hash, id) WHERE (state = 1)
@@ -332,8 +324,8 @@ table worker
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function admit_waiting_jobs() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_suspects integer) returns json set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
-function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(id bigint, key text) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_suspects integer) returns text set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}

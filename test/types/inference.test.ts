@@ -7,8 +7,10 @@ import { expect, test } from 'vitest'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 test('args are inferred from the schema to the call, and wrong use does not compile', { timeout: 60_000 }, () => {
-  const source = readFileSync(join(root, 'test/types/inference.ts'), 'utf8')
-  expect(source.match(/@ts-expect-error/g)?.length).toBeGreaterThan(15)
+  for (const file of ['inference.ts', 'jobs.ts']) {
+    const source = readFileSync(join(root, 'test/types', file), 'utf8')
+    expect(source.match(/@ts-expect-error/g)?.length).toBeGreaterThan(15)
+  }
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', join(root, 'test/types/tsconfig.json')], {
     encoding: 'utf8',

@@ -1,18 +1,24 @@
 import type { Command } from 'commander'
+import type { SluiceConfig } from '../../index.ts'
 import type { Output } from '../output.ts'
 import { withSluice, type Session } from '../session.ts'
 import type { CommandAdder, GlobalOptions, Shell } from '../shell.ts'
 import { wholeNumber } from '../whole-number.ts'
+import { wordList } from '../word-list.ts'
 
 interface WorkerOptions extends GlobalOptions {
   concurrency?: number
+  queues?: readonly string[]
+  jobs?: number
 }
 
 export const addWorker: CommandAdder = (parent, shell) => {
   parent
     .command('worker')
-    .description('work on operations until SIGTERM or SIGINT; a second signal ends at once')
+    .description('work on operations and jobs until SIGTERM or SIGINT; a second signal ends at once')
     .option('--concurrency <n>', 'batches at once in this process', wholeNumber(1, 200))
+    .option('--jobs <n>', 'jobs at once in this process', wholeNumber(1, 10_000))
+    .option('--queues <queues>', 'take jobs from these queues only, such as a,b', wordList)
     .action((_: unknown, command: Command) => worker(shell, command.optsWithGlobals<WorkerOptions>()))
 }
 
@@ -25,19 +31,21 @@ async function worker(shell: Shell, options: WorkerOptions): Promise<void> {
     )
   }
   signal.addEventListener('abort', () =>
-    output.note('Stopping after the current sub-batches. Once more to end at once.'),
+    output.note('Stopping after the current sub-batches and jobs. Once more to end at once.'),
   )
-  const { concurrency } = options
-  await withSluice(
-    shell,
-    {
-      options,
-      configFile: 'required',
-      adjust: (config) =>
-        concurrency === undefined ? config : { ...config, worker: { ...config.worker, concurrency } },
-    },
-    ({ sluice }) => work(shell, sluice),
-  )
+  const adjust = (config: SluiceConfig): SluiceConfig => adjusted(config, options)
+  await withSluice(shell, { options, configFile: 'required', adjust }, ({ sluice }) => work(shell, sluice))
+}
+
+/** The configuration with what the command line says instead. */
+function adjusted(config: SluiceConfig, { concurrency, queues, jobs }: WorkerOptions): SluiceConfig {
+  const crew = {
+    ...config.worker?.jobs,
+    ...(queues === undefined ? {} : { queues }),
+    ...(jobs === undefined ? {} : { concurrency: jobs }),
+  }
+  if (concurrency === undefined && queues === undefined && jobs === undefined) return config
+  return { ...config, worker: { ...config.worker, ...(concurrency === undefined ? {} : { concurrency }), jobs: crew } }
 }
 
 /** Returns never: a signal interrupts it, and what has started it stops the worker. */

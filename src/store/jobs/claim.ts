@@ -22,7 +22,7 @@ export interface ClaimedJob {
   cancelling: string | null
 }
 
-/** The same as the database sends it. */
+/** The same as the database sends it: what most jobs do not have comes only with those that have it. */
 type Sent = [
   id: number,
   classId: number,
@@ -32,12 +32,14 @@ type Sent = [
   attempt: number,
   crashes: number,
   runAt: number,
-  enqueuedAt: number | null,
   args: Json,
-  tags: string[] | null,
-  tries: Record<string, number> | null,
-  keyed: boolean,
-  cancelling: string | null,
+  rest?: [
+    enqueuedAt: number | null,
+    tags: string[] | null,
+    tries: Record<string, number> | null,
+    keyed: boolean,
+    cancelling: string | null,
+  ],
 ]
 
 /** Where to look for ready jobs: one queue and priority, behind the last id that was seen there. */
@@ -66,10 +68,11 @@ export interface ClaimOrder {
  */
 export async function claim(connection: StoreConnection, order: ClaimOrder): Promise<ClaimedJob[]> {
   const [claimed] = await claimJobs(connection, order)
-  return (claimed?.jobs ?? []).map(receive)
+  const jobs = claimed?.jobs ?? null
+  return jobs === null ? [] : (JSON.parse(jobs) as Sent[]).map(receive)
 }
 
-const claimJobs = statement<ClaimOrder, { jobs: Sent[] | null }>(
+const claimJobs = statement<ClaimOrder, { jobs: string | null }>(
   'job.claim',
   `select sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as jobs`,
   (o) => [
@@ -87,8 +90,7 @@ const claimJobs = statement<ClaimOrder, { jobs: Sent[] | null }>(
 )
 
 function receive(sent: Sent): ClaimedJob {
-  const [id, classId, queueId, priority, state, attempt, crashes, runAt, enqueuedAt, args, tags, tries, keyed] = sent
-  const cancelling = sent[13]
+  const [id, classId, queueId, priority, state, attempt, crashes, runAt, args, rest] = sent
   return {
     id,
     classId,
@@ -97,13 +99,13 @@ function receive(sent: Sent): ClaimedJob {
     state,
     attempt,
     crashes,
-    runAt,
-    enqueuedAt,
+    runAt: runAt * 1_000,
+    enqueuedAt: rest === undefined || rest[0] === null ? null : rest[0] * 1_000,
     args,
-    tags,
-    tries,
-    keyed,
-    cancelling,
+    tags: rest?.[1] ?? null,
+    tries: rest?.[2] ?? null,
+    keyed: rest?.[3] ?? false,
+    cancelling: rest?.[4] ?? null,
   }
 }
 

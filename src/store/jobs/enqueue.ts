@@ -38,6 +38,13 @@ export const enqueueNames = statement<
   { kind: 'class' | 'queue'; name: string; id: number }
 >('job.enqueueNames', `select kind, name, id from sluice.enqueue_names($1, $2)`, (p) => [p.classes, p.queues])
 
+/** How strictly the transaction of a connection is kept apart from others. */
+export const isolation = statement<void, { isolation: string }>(
+  'job.isolation',
+  `select current_setting('transaction_isolation') as isolation`,
+  () => [],
+)
+
 /** A job that is ready at once and has no keys. */
 export interface PlainJob {
   classId: number

@@ -101,14 +101,20 @@ export const watchRunning = statement<{ claims: readonly JobClaim[] }, { id: num
   ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
 )
 
-/** Makes sure that ended jobs have a partition to go to, and drops those that are old enough. */
-export const turnJobPartitions = statement<
-  { daysAhead: number; keepDays: number; keepDeadDays: number },
-  { created: number; dropped: number }
->(
-  'job.turnPartitions',
-  `select sluice.create_job_partitions($1) as created, sluice.drop_job_partitions($2, $3) as dropped`,
-  (p) => [p.daysAhead, p.keepDays, p.keepDeadDays],
+const daysAhead = 7
+
+/** Makes sure that ended jobs have a partition to go to, today and for some days. */
+export const createJobPartitions = statement<void, { created: number }>(
+  'job.createPartitions',
+  `select sluice.create_job_partitions($1) as created`,
+  () => [daysAhead],
+)
+
+/** Drops the days of history that are old enough. */
+export const dropJobPartitions = statement<{ keepDays: number; keepDeadDays: number }, { dropped: number }>(
+  'job.dropPartitions',
+  `select sluice.drop_job_partitions($1, $2) as dropped`,
+  (p) => [p.keepDays, p.keepDeadDays],
 )
 
 /** Forgets wishes to end jobs that have ended. */

@@ -1,10 +1,17 @@
 import type { ErrorRecord } from '../../std/error-record.ts'
+import type { StoreConnection } from '../connection.ts'
 import { list, statement } from '../statement.ts'
 
 /** Proof that a job is ours: every change compares it. */
 export interface JobClaim {
   id: number
   claimId: string
+}
+
+/** Jobs that have left their claims, and the hashes of the keys that they had. */
+export interface Settled {
+  ids: number[]
+  keys: string[]
 }
 
 /** A job that has left its claim. */
@@ -23,9 +30,21 @@ export interface Completion extends JobClaim {
  * Ends jobs that have succeeded: out of the live table, into history, their unique keys free, in one statement. What
  * is not ours any more is not given back. Claims of which nothing is left go, too.
  */
-export const complete = statement<{ done: readonly Completion[]; emptyClaims: readonly string[] }, SettledJob>(
+export async function complete(
+  connection: StoreConnection,
+  order: { done: readonly Completion[]; emptyClaims: readonly string[] },
+): Promise<Settled> {
+  const [settled] = await completeJobs(connection, order)
+  const ids = settled?.ids ?? null
+  return { ids: ids === null ? [] : ids.split(',').map(Number), keys: settled?.keys ?? [] }
+}
+
+const completeJobs = statement<
+  { done: readonly Completion[]; emptyClaims: readonly string[] },
+  { ids: string | null; keys: string[] | null }
+>(
   'job.complete',
-  `select id, key
+  `select ids, keys
    from sluice.complete_jobs($1, $2, $3, $4, $5)`,
   ({ done, emptyClaims }) => [
     list(done.map((d) => d.id)),

@@ -39,6 +39,8 @@ export interface JobFilter {
   /** Only jobs before this id. */
   before: number | null
   limit: number
+  /** Of those that succeeded: only the ones of the last so many milliseconds, as there may be very many. */
+  withinMs: number
 }
 
 const priority = (column: string): string => `(array['high', 'normal', 'low'])[${column} + 1]`
@@ -110,14 +112,15 @@ export const listDead = statement<JobFilter, JobView>(
   (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit],
 )
 
-/** Jobs that succeeded, latest first. Tags are not kept of these. */
+/** Jobs that succeeded since a moment, latest first. Tags are not kept of these. */
 export const listDone = statement<JobFilter, JobView>(
   'job.listDone',
   `select ${doneColumns} ${doneFrom}
    where 'succeeded' = any($1) and ${named} and $4::text is null and ($5::bigint is null or h.id < $5)
+     and h.finished_at > statement_timestamp() - $7 * interval '1 millisecond'
    order by h.id desc
    limit $6`,
-  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit],
+  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit, f.withinMs],
 )
 
 /** An attempt that did not succeed. */

@@ -32,19 +32,17 @@ create table sluice.job (
   key_hash    bigint,
   queue_id    integer not null,
   class_id    integer not null,
-  state       smallint not null check (state between 0 and 4),
+  state       smallint not null,
   priority    smallint not null,
   attempt     smallint not null default 0,
   crashes     smallint not null default 0,
-  key_limit   smallint check (key_limit > 0),
+  key_limit   smallint,
   unique_hash uuid,
   args        jsonb not null,
   key         text,
   -- Failures so far, by rule of the error policy.
   tries       jsonb,
-  tags        text[],
-  check ((key_hash is null) = (key_limit is null)),
-  check (case when key_hash is null then state in (0, 2, 4) else state in (1, 3, 4) end)
+  tags        text[]
 )
 -- Half of each page is kept free for the version that a claim writes.
 with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -275,7 +273,7 @@ $$;
 create function sluice.claim_jobs(
   p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[],
   p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_suspects integer
-) returns json
+) returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -287,78 +285,112 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  jobs json;
+  -- Row addresses; they stay good, because the caller's snapshot keeps what is behind them.
+  picked tid[];
+  ready tid[];
+  room integer;
+  cancelled bigint[] := array(select job_id from sluice.job_cancel);
+  jobs text;
 begin
-    with first as materialized (
-      select j.ctid as tid
-      from unnest(p_queue_ids) q(id)
-      cross join lateral (
-        select ctid from sluice.job j
-        where j.state = 4 and j.queue_id = q.id and j.claim_id is null and j.crashes = 0 and j.class_id = any(p_class_ids)
-        order by j.priority, j.id
-        limit p_limit
-        for update skip locked) j
+  -- Next in line, and one on which a worker has died.
+  picked := array(
+    select j.ctid
+    from unnest(p_queue_ids) q(id)
+    cross join lateral (
+      select ctid from sluice.job j
+      where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
+        and j.claim_id is null and j.crashes = 0 and j.class_id = any(p_class_ids)
+      order by j.queue_id, j.priority, j.id
       limit p_limit
-    ), suspect as materialized (
-      select j.ctid as tid
+      for update skip locked) j
+    limit p_limit);
+  if p_suspects > 0 then
+    picked := picked || array(
+      select j.ctid
       from unnest(p_queue_ids) q(id)
       cross join lateral (
         select ctid from sluice.job j
-        where j.state = 4 and j.queue_id = q.id and j.claim_id is null and j.crashes > 0 and j.class_id = any(p_class_ids)
-        order by j.priority, j.id
+        where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
+          and j.claim_id is null and j.crashes > 0 and j.class_id = any(p_class_ids)
+        order by j.queue_id, j.priority, j.id
         limit p_suspects
         for update skip locked) j
-      limit p_suspects
-    ), due as materialized (
-      select j.ctid as tid
-      from unnest(p_queue_ids) q(id)
-      cross join lateral (
-        select ctid from sluice.job j
-        where j.state = 2 and j.queue_id = q.id and j.run_at <= statement_timestamp() and j.claim_id is null
-          and j.class_id = any(p_class_ids)
-        order by j.run_at
-        limit (p_limit + 1) / 2
-        for update skip locked) j
+      limit p_suspects);
+  end if;
+  -- What is due gets half of the room at most: a rush of retries must not keep new jobs out.
+  picked := picked || array(
+    select j.ctid
+    from unnest(p_queue_ids) q(id)
+    cross join lateral (
+      select ctid from sluice.job j
+      where j.state = 2 and j.queue_id = q.id and j.run_at <= statement_timestamp() and j.claim_id is null
+        and j.class_id = any(p_class_ids)
+      order by j.run_at
       limit (p_limit + 1) / 2
-    ), ready as materialized (
-      select j.ctid as tid
-      from unnest(p_lane_queues, p_lane_priorities, p_lane_floors) l(queue_id, priority, floor)
-      cross join lateral (
-        select ctid from sluice.job j
-        -- As one range of this index: by equal queue and priority, the primary key would look just as good.
-        where j.state = 0 and (j.queue_id, j.priority, j.id) > (l.queue_id, l.priority, l.floor)
-          and (j.queue_id, j.priority, j.id) < (l.queue_id, (l.priority + 1)::smallint, 0::bigint)
-          and j.claim_id is null and j.class_id = any(p_class_ids)
-        order by j.queue_id, j.priority, j.id
-        limit p_limit
-        for update skip locked) j
-      limit greatest(0, p_limit - (select count(*) from due) - (select count(*) from first))
-    ), claimed as (
-      update sluice.job j
-      set claim_id = p_claim_id, attempt = j.attempt + 1
-      where j.ctid = any(array(
-          select tid from first union all select tid from suspect union all select tid from due
-          union all select tid from ready))
-      returning j.id, j.class_id, j.queue_id, j.priority, j.state, j.attempt, j.crashes, j.run_at,
-        j.enqueued_at, j.args, j.tags, j.tries, j.key_hash is not null as keyed, j.unique_hash
-    ), leased as (
-      insert into sluice.job_claim (id, worker_id, job_ids)
-      select p_claim_id, p_worker_id, array_agg(id)
-      from claimed
-      having count(*) > 0
-    ), unlocked as (
-      delete from sluice.job_lock l
-      where l.hash = any(array(select unique_hash from claimed where unique_hash is not null))
-        and l.job_id = any(array(select id from claimed where unique_hash is not null))
-        and l.until = 0
-    )
-    -- One value for all of them is read much faster than a row for each.
-    select json_agg(json_build_array(c.id, c.class_id, c.queue_id, c.priority, c.state, c.attempt, c.crashes,
-        date_part('epoch', c.run_at) * 1000, date_part('epoch', c.enqueued_at) * 1000, c.args, c.tags, c.tries, c.keyed,
-        case when c.id = any(array(select job_id from sluice.job_cancel))
-          then (select x.reason from sluice.job_cancel x where x.job_id = c.id) end))
-    into jobs
-    from claimed c;
+      for update skip locked) j
+    limit (p_limit + 1) / 2);
+  room := p_limit - cardinality(picked);
+  if room > 0 then
+    -- Locking rows before they are changed costs as much as the change. Who claims alone can do without: the change
+    -- looks again whether a row is free.
+    if pg_try_advisory_xact_lock(hashtextextended('sluice.claim_jobs', 0)) then
+      ready := array(
+        select j.ctid
+        from unnest(p_lane_queues, p_lane_priorities, p_lane_floors) l(queue_id, priority, floor)
+        cross join lateral (
+          select ctid from sluice.job j
+          -- As one range of this index: by equal queue and priority, the primary key would look just as good.
+          where j.state = 0 and (j.queue_id, j.priority, j.id) > (l.queue_id, l.priority, l.floor)
+            and (j.queue_id, j.priority, j.id) < (l.queue_id, (l.priority + 1)::smallint, 0::bigint)
+            and j.claim_id is null and j.class_id = any(p_class_ids)
+          order by j.queue_id, j.priority, j.id
+          limit room) j
+        limit room);
+    else
+      ready := array(
+        select j.ctid
+        from unnest(p_lane_queues, p_lane_priorities, p_lane_floors) l(queue_id, priority, floor)
+        cross join lateral (
+          select ctid from sluice.job j
+          where j.state = 0 and (j.queue_id, j.priority, j.id) > (l.queue_id, l.priority, l.floor)
+            and (j.queue_id, j.priority, j.id) < (l.queue_id, (l.priority + 1)::smallint, 0::bigint)
+            and j.claim_id is null and j.class_id = any(p_class_ids)
+          order by j.queue_id, j.priority, j.id
+          limit room
+          for update skip locked) j
+        limit room);
+    end if;
+    picked := picked || ready;
+  end if;
+  if cardinality(picked) = 0 then
+    return null;
+  end if;
+  with claimed as (
+    update sluice.job j
+    set claim_id = p_claim_id, attempt = j.attempt + 1
+    where j.ctid = any(picked) and j.claim_id is null
+    returning j.*
+  ), leased as (
+    insert into sluice.job_claim (id, worker_id, job_ids)
+    select p_claim_id, p_worker_id, array_agg(id)
+    from claimed
+    having count(*) > 0
+  ), unlocked as (
+    delete from sluice.job_lock l
+    where l.hash = any(array(select unique_hash from claimed where unique_hash is not null))
+      and l.job_id = any(array(select id from claimed where unique_hash is not null))
+      and l.until = 0
+  )
+  -- One text for all of them is made and read much faster than a row for each.
+  select '[' || string_agg('[' || c.id || ',' || c.class_id || ',' || c.queue_id || ',' || c.priority || ',' || c.state
+      || ',' || c.attempt || ',' || c.crashes || ',' || date_part('epoch', c.run_at) || ',' || c.args::text
+      || case when c.enqueued_at is null and c.tags is null and c.tries is null and c.key_hash is null
+           and c.id <> all(cancelled) then ''
+         else ',' || json_build_array(date_part('epoch', c.enqueued_at), c.tags, c.tries, c.key_hash is not null,
+           (select x.reason from sluice.job_cancel x where x.job_id = c.id))::text end
+      || ']', ',') || ']'
+  into jobs
+  from claimed c;
   return jobs;
 end
 $$;
@@ -366,7 +398,7 @@ $$;
 -- Ends jobs that have succeeded, in one go: out of the live table, into history, their unique keys free.
 create function sluice.complete_jobs(
   p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]
-) returns table (id bigint, key text)
+) returns table (ids text, keys text[])
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -396,7 +428,7 @@ begin
       delete from sluice.job_claim
       where id = any(p_empty_claims)
     )
-    select d.id, d.key_hash::text
+    select string_agg(d.id::text, ','), array_agg(distinct d.key_hash::text) filter (where d.key_hash is not null)
     from done d;
 end
 $$;
@@ -608,21 +640,30 @@ as $$
       then '"job" must be the name of a job: a letter, then up to 99 letters, digits, ".", "_" or "-"'
     when x ? 'queue' and (jsonb_typeof(x -> 'queue') <> 'string' or x ->> 'queue' !~ '^[A-Za-z][A-Za-z0-9._-]{0,99}$')
       then '"queue" must be the name of a queue: a letter, then up to 99 letters, digits, ".", "_" or "-"'
+    when jsonb_typeof(x -> 'args') = 'null' then '"args" must not be null; leave the field out where there are none'
     when x ? 'args' and octet_length((x -> 'args')::text) > 262144 then '"args" take more than 256 KiB'
     when x ? 'priority' and sluice.job_priority(x ->> 'priority') is null then '"priority" must be high, normal or low'
     when x ? 'delayMs' and (jsonb_typeof(x -> 'delayMs') <> 'number' or (x ->> 'delayMs')::numeric not between 0 and 315576000000)
       then '"delayMs" must be a number of milliseconds, ten years at most'
     when x ? 'delayMs' and x ? 'runAt' then 'give "delayMs" or "runAt", not both'
     when x ? 'runAt' and jsonb_typeof(x -> 'runAt') <> 'string' then '"runAt" must be a time as text'
-    when x ? 'tags' and (jsonb_typeof(x -> 'tags') <> 'array' or jsonb_array_length(x -> 'tags') > 20)
-      then '"tags" must be an array of up to 20 texts'
+    when x ? 'tags' and (jsonb_typeof(x -> 'tags') <> 'array' or jsonb_array_length(x -> 'tags') > 20
+        or exists (select from jsonb_array_elements(x -> 'tags') t
+                   where jsonb_typeof(t.value) <> 'string' or length(t.value #>> '{}') > 100))
+      then '"tags" must be an array of up to 20 texts of up to 100 characters'
     when x ? 'unique' and jsonb_typeof(x -> 'unique') not in ('object', 'null') then '"unique" must be an object'
     when x #> '{unique,key}' is not null and (jsonb_typeof(x #> '{unique,key}') <> 'string' or length(x #>> '{unique,key}') > 1000)
       then '"unique.key" must be a text of up to 1,000 characters'
     when x #> '{unique,until}' is not null and x #>> '{unique,until}' not in ('start', 'success')
       then '"unique.until" must be start or success'
+    when x #> '{unique,forMs}' is not null and (jsonb_typeof(x #> '{unique,forMs}') <> 'number'
+        or (x #>> '{unique,forMs}')::numeric not between 1 and 315576000000)
+      then '"unique.forMs" must be a number of milliseconds from 1 on, ten years at most'
     when x ? 'key' and (jsonb_typeof(x -> 'key') <> 'object' or jsonb_typeof(x #> '{key,name}') is distinct from 'string'
-        or length(x #>> '{key,name}') > 1000 or coalesce((x #>> '{key,limit}')::numeric, 0) not between 1 and 10000)
+        or length(x #>> '{key,name}') > 1000 or jsonb_typeof(x #> '{key,limit}') is distinct from 'number')
+      then '"key" must be an object with a name of up to 1,000 characters and a limit from 1 to 10,000'
+    when x ? 'key' and ((x #>> '{key,limit}')::numeric not between 1 and 10000
+        or (x #>> '{key,limit}')::numeric % 1 <> 0)
       then '"key" must be an object with a name of up to 1,000 characters and a limit from 1 to 10,000'
     else (select 'there is no field "' || k || '"' from jsonb_object_keys(x) k
           where k not in ('job', 'queue', 'args', 'priority', 'delayMs', 'runAt', 'tags', 'unique', 'key') limit 1)

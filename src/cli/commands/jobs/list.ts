@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import { didYouMean, endedJobStates, liveJobStates, type JobQuery, type JobState } from '../../../index.ts'
+import { addFilter, filterFlags, filterText, queryOf, statesText, type FilterOptions } from '../../jobs/filter.ts'
+import { parseJobId } from '../../jobs/id.ts'
+import { jobRecord } from '../../jobs/lines.ts'
+import { jobStates } from '../../jobs/states.ts'
+import { jobTable } from '../../jobs/table.ts'
+import { withSluice, type Session } from '../../session.ts'
+import type { CommandAdder, Shell } from '../../shell.ts'
+import { wholeNumber } from '../../whole-number.ts'
+
+interface ListOptions extends FilterOptions {
+  limit: number
+  before?: number
+}
+
+const known: readonly JobState[] = [...liveJobStates, ...endedJobStates]
+const [, ...others] = endedJobStates
+const which = `only those: some of ${liveJobStates.join(',')}; or succeeded; or some of ${others.join(',')}`
+
+export const addList: CommandAdder = (parent, shell) => {
+  const command = parent
+    .command('list')
+    .description('jobs, latest first, a page at a time; without --state those that are not over')
+    .option('--state <states>', which, jobStates(known))
+  addFilter(command)
+    .option('--limit <n>', 'how many at most', wholeNumber(1, 1_000), 50)
+    .option('--before <id>', 'only those before this job, for the next page', parseJobId)
+    .action((_: unknown, own: Command) => list(shell, own))
+}
+
+async function list(shell: Shell, command: Command): Promise<void> {
+  const { output } = shell
+  const options = command.optsWithGlobals<ListOptions>()
+  const { state: states = liveJobStates, tag, limit, before = null } = options
+  if (tag !== undefined && states.includes('succeeded')) {
+    command.error('error: jobs that succeeded cannot be found by --tag: their tags are not kept')
+  }
+  const query = queryOf(options, states)
+  await withSluice(shell, { options }, async (session) => {
+    const { jobs, next } = await session.sluice.jobs.list({ ...query, limit, before })
+    if (output.json) return output.record({ jobs: jobs.map(jobRecord), next })
+    if (jobs.length === 0) return output.note(emptyText(session, query, before))
+    for (const line of jobTable(jobs, new Date(), output.columns)) output.data(...line)
+    if (next !== null) output.note(`There are more: ${nextLine(options, query, next)}`)
+  })
+}
+
+/** The line to type for the next page. */
+function nextLine({ state, limit }: ListOptions, query: JobQuery, next: number): string {
+  const states = state === undefined ? '' : ` --state ${state.join(',')}`
+  const size = limit === 50 ? '' : ` --limit ${limit}`
+  return `sluice jobs list${states}${filterFlags(query)}${size} --before ${next}`
+}
+
+function emptyText({ jobs }: Session, query: JobQuery, before: number | null): string {
+  const { states = [], name } = query
+  const noun = states === liveJobStates ? 'job' : `${statesText(states)} job`
+  const names = jobs.map((job) => job.name)
+  const hint = name === undefined || names.includes(name) ? '' : didYouMean(name, names)
+  const place = before === null ? '' : ` before ${before}`
+  return `There is no ${noun}${filterText(query)}${states === liveJobStates ? ' that is not over' : ''}${place}.${hint}`
+}

@@ -1,0 +1,62 @@
+import type { BulkAction, JobQuery, JobState } from '../../index.ts'
+import { confirmByWord } from '../confirm.ts'
+import { count, plural } from '../figures.ts'
+import type { Session } from '../session.ts'
+import type { Shell } from '../shell.ts'
+import { filterText, queryOf, statesText, type FilterOptions } from './filter.ts'
+
+/** Options of a verb on many jobs. */
+export interface BulkOptions extends FilterOptions {
+  yes?: boolean
+}
+
+/** Looking for more would take longer than it helps to decide. */
+const counted = 1_000
+
+const doing: Readonly<Record<BulkAction, string>> = {
+  retry: 'retries',
+  run: 'runs now',
+  cancel: 'cancels',
+  discard: 'discards',
+}
+
+/** Starts the job that does a verb to all jobs of a filter, once a person has said yes. */
+export async function actOnAll(
+  shell: Shell,
+  sluice: Session['sluice'],
+  { verb, usual, options }: { verb: BulkAction; usual: readonly JobState[]; options: BulkOptions },
+): Promise<void> {
+  const { output } = shell
+  const query = queryOf(options, options.state ?? usual)
+  const { jobs, next } = await sluice.jobs.list({ ...query, limit: counted })
+  const found = { matching: jobs.length, more: next !== null }
+  const which = `${statesText(query.states ?? [])} ${jobs.length === 1 ? 'job' : 'jobs'}${filterText(query)}`
+  if (jobs.length === 0) {
+    if (output.json) return output.record({ id: null, ...found })
+    return output.note(`There are no ${which}: nothing to ${verb}.`)
+  }
+  const number = next === null ? count(jobs.length) : `${count(counted)} or more`
+  const warning = `This ${doing[verb]} ${number} ${which}.`
+  if (options.yes !== true) await confirmByWord(shell, { word: wordOf(query), warning })
+  const { id } = await sluice.jobs.bulk(verb, query)
+  await tell(shell, sluice, { id, ...found })
+}
+
+/** What narrows it down most is what a person should have read. */
+function wordOf({ name, queue, tag }: JobQuery): string {
+  return name ?? tag ?? queue ?? 'all'
+}
+
+async function tell(
+  { output }: Shell,
+  sluice: Session['sluice'],
+  { id, matching, more }: { id: number; matching: number; more: boolean },
+): Promise<void> {
+  if (output.json) return output.record({ id, matching, more })
+  output.data(String(id))
+  const { parked } = await sluice.jobs.get(id)
+  output.note(`Job ${id} does it in the background, to ${more ? 'all of them' : plural(matching, 'job')}.`)
+  if (parked) output.warn('no worker is running that could do it. Start one with: sluice worker')
+  output.note(`  watch it:  sluice jobs show ${id}`)
+  output.note(`  stop it:   sluice jobs cancel ${id}`)
+}

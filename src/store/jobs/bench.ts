@@ -1,0 +1,41 @@
+import { statement } from '../statement.ts'
+
+/** Lets time pass for jobs: what waits for a moment, and keys that are free after one, come nearer by so much. */
+export const passTime = statement<{ ms: number }, { jobs: number }>(
+  'job.passTime',
+  `with jobs as (
+     update sluice.job
+     set run_at = run_at - $1 * interval '1 millisecond', enqueued_at = enqueued_at - $1 * interval '1 millisecond'
+     where claim_id is null
+     returning id
+   ), locks as (
+     update sluice.job_lock
+     set expires_at = expires_at - $1 * interval '1 millisecond'
+   ), queues as (
+     update sluice.queue
+     set tokens_at = tokens_at - $1 * interval '1 millisecond'
+   )
+   select count(*)::int as jobs
+   from jobs`,
+  ({ ms }) => [ms],
+)
+
+/** Deletes all jobs that have not succeeded, with their claims and unique keys. Nothing tells that they were there. */
+export const wipe = statement<void, { jobs: number }>(
+  'job.wipe',
+  `with jobs as (
+     delete from sluice.job
+     returning id
+   ), dead as (
+     delete from sluice.job_dead
+   ), claims as (
+     delete from sluice.job_claim
+   ), locks as (
+     delete from sluice.job_lock
+   ), cancels as (
+     delete from sluice.job_cancel
+   )
+   select count(*)::int as jobs
+   from jobs`,
+  () => [],
+)

@@ -1,0 +1,30 @@
+/**
+ * # sluice/testing
+ *
+ * Tools for your own tests of jobs, with any test runner, on a real PostgreSQL.
+ *
+ * ```ts
+ * const sluice = new Sluice({ database: testDatabaseUrl, jobs: [sendWelcome] })
+ * const jobs = testJobs(sluice)
+ *
+ * test('a new user is welcomed', async () => {
+ *   await signUp({ name: 'Ada' })
+ *   await jobs.assertEnqueued(sendWelcome, { userId: 1 })
+ *   await jobs.drain()
+ *   expect(mailbox).toHaveLength(1)
+ * })
+ * ```
+ *
+ * **The model.** `run` makes one attempt of a job and leaves the queue alone; `drain` makes all that are due, as a
+ * worker does. Both decide by the same policy as a worker, but without jitter, so that a test knows how long a wait is.
+ *
+ * **The clock** is the database's, in tests as in production. `clock.travel` does not change it: it brings everything
+ * that waits for a moment nearer by that much, which comes to the same. Code of yours that looks at a clock sees no
+ * difference.
+ *
+ * Let no worker run beside these tools, and give each test file that runs at the same time a database of its own.
+ *
+ * @module
+ */
+export { testJobs, type TestJobs } from './test-jobs.ts'
+export type { DrainedJob, DrainOptions, JobEnding, Rehearsal, RehearsalOptions, RehearsedJob } from '../jobs/bench.ts'

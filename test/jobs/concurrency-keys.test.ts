@@ -1,0 +1,246 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineJob, snooze, type JobDefinition } from '../../src/index.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { drained, jobProfile, jobWorker, liveJobs, openClient, startedWorker } from '../support/jobs.ts'
+import { spawnWorker } from '../support/worker.ts'
+
+const args = z.object({ key: z.string(), n: z.number() })
+type Args = z.infer<typeof args>
+
+/** A table in which handlers write down when they start and end. The server counts what overlaps. */
+async function withSpans(db: TestDatabase): Promise<TestDatabase> {
+  await db.query(`create table span (id bigserial primary key, job bigint, key text, n int,
+    began timestamptz default clock_timestamp(), ended timestamptz)`)
+  await db.query('grant usage on sequence span_id_seq to test_worker')
+  return db
+}
+
+/** How many of a key ran at once, at most. One that was killed half way never ended: it counts until it ran again. */
+const mostAtOnce = (db: TestDatabase, key: string): Promise<number> =>
+  db.value(
+    `select max((select count(*) from span b where b.key = a.key and b.began <= a.began
+         and coalesce(b.ended, b.began) >= a.began))::int
+     from span a where a.key = $1`,
+    [key],
+  )
+
+const inOrder = async (db: TestDatabase, key: string): Promise<number[]> =>
+  (await db.query<{ n: number }>('select n from span where key = $1 order by began', [key])).map(({ n }) => n)
+
+function recording(db: TestDatabase, limit: number, ms = 15): JobDefinition<Args> {
+  return defineJob({
+    name: 'keyed',
+    args,
+    concurrency: { limit, key: ({ key }) => key },
+    async perform({ args: { key, n }, job }) {
+      const id = await db.value('insert into span (job, key, n) values ($1, $2, $3) returning id', [job.id, key, n])
+      await sleep(ms)
+      await db.query('update span set ended = clock_timestamp() where id = $1', [id])
+    },
+  })
+}
+
+const lot = (key: string, length: number): Args[] => Array.from({ length }, (_, n) => ({ key, n }))
+
+describe('jobs of a key', () => {
+  test('run one at a time under a limit of 1, in the order of their enqueueing', async () => {
+    await using db = await withSpans(await testDatabase())
+    const keyed = recording(db, 1)
+    await using worker = await startedWorker(db, [keyed], { concurrency: 10 })
+    const [a, b] = [lot('a', 30), lot('b', 30)]
+    await worker.jobs.enqueueMany(
+      keyed,
+      a.flatMap((one, at) => [one, b[at] ?? one]),
+    )
+    await drained(db)
+    for (const key of ['a', 'b']) {
+      expect(await mostAtOnce(db, key)).toBe(1)
+      expect(await inOrder(db, key)).toEqual(Array.from({ length: 30 }, (_, n) => n))
+    }
+  })
+
+  test('run three at a time under a limit of 3, and no more', async () => {
+    await using db = await withSpans(await testDatabase())
+    const keyed = recording(db, 3, 30)
+    await using worker = await startedWorker(db, [keyed], { concurrency: 20 })
+    await worker.jobs.enqueueMany(keyed, lot('a', 60))
+    await drained(db)
+    expect(await mostAtOnce(db, 'a')).toBe(3)
+  })
+
+  test('of callers at the same time, one by one, are limited alike', async () => {
+    await using db = await withSpans(await testDatabase())
+    const keyed = recording(db, 2)
+    await using ada = await startedWorker(db, [keyed], { concurrency: 10 })
+    await using bob = await startedWorker(db, [keyed], { concurrency: 10 })
+    await Promise.all(lot('a', 40).map((one) => (one.n % 2 === 0 ? ada : bob).jobs.enqueue(keyed, one)))
+    await drained(db)
+    expect(await mostAtOnce(db, 'a')).toBe(2)
+    expect(await inOrder(db, 'a')).toHaveLength(40)
+  })
+
+  test('leave a slot that a failed attempt made free, and take their turn again', async () => {
+    await using db = await withSpans(await testDatabase())
+    const failed = new Set<number>()
+    const flaky = defineJob({
+      name: 'flaky',
+      args,
+      concurrency: { limit: 1, key: ({ key }) => key },
+      retry: { attempts: 3, wait: 200 },
+      async perform({ args: { key, n }, job }) {
+        const id = await db.value('insert into span (job, key, n) values ($1, $2, $3) returning id', [job.id, key, n])
+        await sleep(10)
+        await db.query('update span set ended = clock_timestamp() where id = $1', [id])
+        if (n % 3 !== 0 || failed.has(n)) return undefined
+        failed.add(n)
+        if (n % 2 === 0) return snooze(100)
+        throw new Error('once')
+      },
+    })
+    await using worker = await startedWorker(db, [flaky], { concurrency: 10 })
+    await worker.jobs.enqueueMany(flaky, lot('a', 12))
+    await drained(db)
+    expect(await mostAtOnce(db, 'a')).toBe(1)
+    expect((await inOrder(db, 'a')).toSorted((x, y) => x - y)).toEqual([
+      0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11,
+    ])
+    expect(await db.value('select count(*)::int from sluice.job_history')).toBe(12)
+  })
+
+  test('that are scheduled wait for their time first, and then for their turn', async () => {
+    await using db = await withSpans(await testDatabase())
+    const keyed = recording(db, 1, 50)
+    await using worker = await startedWorker(db, [keyed], { concurrency: 10 })
+    await worker.jobs.enqueueMany(keyed, lot('a', 5), { in: '400ms' })
+    await worker.jobs.enqueueMany(keyed, lot('a', 5))
+    const far = await worker.jobs.enqueue(keyed, { key: 'a', n: 99 }, { in: '1d' })
+    await worker.events.event('job.finished', { nth: 10 })
+    expect(await mostAtOnce(db, 'a')).toBe(1)
+    expect(await worker.jobs.get(far.id)).toMatchObject({ state: 'scheduled', key: 'a' })
+    await worker.jobs.run(far.id)
+    await worker.events.event('job.finished', { nth: 11 })
+  })
+
+  test('that wait behind others are shown as blocked, and go on when the one before them is cancelled', async () => {
+    await using db = await withSpans(await testDatabase())
+    const keyed = recording(db, 1)
+    await using idle = jobWorker(db, [keyed])
+    const [first, second] = await idle.jobs.enqueueMany(keyed, lot('a', 2))
+    expect(await idle.jobs.get(first?.id ?? 0)).toMatchObject({ state: 'waiting', key: 'a' })
+    expect(await idle.jobs.get(second?.id ?? 0)).toMatchObject({ state: 'blocked', key: 'a' })
+    await idle.jobs.cancel(first?.id ?? 0)
+    expect(await idle.jobs.get(second?.id ?? 0)).toMatchObject({ state: 'waiting' })
+  })
+
+  test('are let in when they were enqueued in a transaction with an old snapshot', async () => {
+    await using db = await withSpans(await testDatabase())
+    const keyed = recording(db, 1)
+    await using worker = await startedWorker(db, [keyed])
+    await worker.jobs.enqueueMany(keyed, lot('a', 5))
+    await using tx = await openClient(db.workerUrl)
+    await tx.query('begin isolation level repeatable read')
+    await tx.query('select 1')
+    await worker.jobs.enqueueMany(keyed, lot('a', 5))
+    await worker.jobs.enqueueMany(keyed, lot('b', 5), { tx })
+    await worker.jobs.enqueueMany(keyed, lot('a', 5), { tx })
+    await tx.query('commit')
+    await drained(db)
+    expect(await mostAtOnce(db, 'a')).toBe(1)
+    expect(await mostAtOnce(db, 'b')).toBe(1)
+  })
+
+  test('of many keys do not wait for one another', async () => {
+    await using db = await withSpans(await testDatabase())
+    const release: (() => void)[] = []
+    const held = defineJob({
+      name: 'held',
+      args,
+      concurrency: { limit: 1, key: ({ key }) => key },
+      perform: ({ args: { key } }) =>
+        key === 'stuck' ? new Promise<void>((resolve) => void release.push(resolve)) : undefined,
+    })
+    await using worker = await startedWorker(db, [held])
+    await worker.jobs.enqueueMany(held, [...lot('stuck', 3), ...lot('a', 20), ...lot('b', 20)])
+    await worker.events.event('job.finished', { nth: 40 })
+    expect(release).toHaveLength(1)
+    for (const nth of [1, 2, 3]) {
+      await worker.events.event('job.started', { nth: 40 + nth })
+      release.pop()?.()
+    }
+    await drained(db)
+  })
+})
+
+test('a limit holds across processes, one of which is killed with SIGKILL', { timeout: 90_000 }, async () => {
+  await using db = await withSpans(await testDatabase())
+  const jobs = `
+import pg from '${import.meta.resolve('pg')}'
+const pool = new pg.Pool({ connectionString: process.env.SLUICE_DATABASE_URL, max: 10 })
+const jobs = [1, 3].map((limit) => defineJob({
+  name: 'limit-' + limit,
+  concurrency: { limit, key: ({ key }) => key },
+  args: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
+  async perform({ args: { key, n }, job }) {
+    const { rows } = await pool.query('insert into span (job, key, n) values ($1, $2, $3) returning id', [job.id, key, n])
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pool.query('update span set ended = clock_timestamp() where id = $1', [rows[0].id])
+  },
+}))`
+  const [one, three] = [1, 3].map((limit) =>
+    defineJob({
+      name: `limit-${limit}`,
+      args,
+      concurrency: { limit, key: ({ key }) => key },
+      perform: () => undefined,
+    }),
+  ) as [JobDefinition<Args>, JobDefinition<Args>]
+  await using idle = jobWorker(db, [])
+  await idle.jobs.enqueueMany(one, [...lot('a', 60), ...lot('b', 60)])
+  await idle.jobs.enqueueMany(three, [...lot('c', 120), ...lot('d', 120)])
+  const order = { url: db.workerUrl, jobs, profile: jobProfile({ concurrency: 8 }) }
+  await using _first = await spawnWorker(order)
+  await using second = await spawnWorker(order)
+  await second.events.event('job.finished', { nth: 20 })
+  second.kill('SIGKILL')
+  await second.exited
+  await drained(db, 60_000)
+  for (const [key, limit] of [
+    ['a', 1],
+    ['b', 1],
+    ['c', 3],
+    ['d', 3],
+  ] as const) {
+    expect(await mostAtOnce(db, key)).toBeLessThanOrEqual(limit)
+    // Each has ended, and no key has lost its order by more than the one that was killed.
+    const ended = await db.value('select count(distinct job)::int from span where key = $1 and ended is not null', [
+      key,
+    ])
+    expect(ended).toBe(limit === 1 ? 60 : 120)
+  }
+  expect(await mostAtOnce(db, 'c')).toBe(3)
+  for (const key of ['a', 'b']) {
+    const first = [...new Set(await inOrder(db, key))]
+    expect(first).toEqual(Array.from({ length: 60 }, (_n, n) => n))
+  }
+  expect(await liveJobs(db)).toBe(0)
+})
+
+test('jobs without a key are not held up by those that have one', async () => {
+  await using db = await withSpans(await testDatabase())
+  const release: (() => void)[] = []
+  const held = defineJob({
+    name: 'held',
+    args,
+    concurrency: { limit: 1, key: ({ key }) => key },
+    perform: () => new Promise<void>((resolve) => void release.push(resolve)),
+  })
+  const free = defineJob({ name: 'free', args, perform: () => undefined })
+  await using worker = await startedWorker(db, [held, free])
+  await worker.jobs.enqueueMany(held, lot('a', 500))
+  await worker.jobs.enqueueMany(free, lot('a', 200))
+  await worker.events.event('job.finished', { nth: 200 })
+  expect(release).toHaveLength(1)
+  expect(await db.value('select count(*)::int from sluice.job where state = 1')).toBe(499)
+})

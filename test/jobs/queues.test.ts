@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineJob } from '../../src/index.ts'
+import { testDatabase } from '../support/database.ts'
+import { drained, jobWorker, liveJobs, startedWorker } from '../support/jobs.ts'
+import { until } from '../support/wait.ts'
+
+const numbered = z.object({ n: z.number() })
+const many = (length: number): { n: number }[] => Array.from({ length }, (_, n) => ({ n }))
+const noop = defineJob({ name: 'noop', args: numbered, perform: () => undefined })
+
+test('a worker takes jobs from the queues that it names, and from no others', async () => {
+  await using db = await testDatabase()
+  await using worker = await startedWorker(db, [noop], { queues: ['mine', 'ours'] })
+  await worker.jobs.enqueueMany(noop, many(5), { queue: 'theirs' })
+  await worker.jobs.enqueueMany(noop, many(5), { queue: 'mine' })
+  await worker.jobs.enqueueMany(noop, many(5), { queue: 'ours' })
+  await worker.events.event('job.finished', { nth: 10 })
+  expect(await liveJobs(db)).toBe(5)
+  await using other = await startedWorker(db, [noop], { queues: ['theirs'] })
+  await other.events.event('job.finished', { nth: 5 })
+})
+
+test('a worker that names none finds a queue that is made later', async () => {
+  await using db = await testDatabase()
+  await using worker = await startedWorker(db, [noop])
+  await worker.jobs.enqueue(noop, { n: 1 })
+  await worker.events.event('job.finished')
+  await worker.jobs.enqueue(noop, { n: 2 }, { queue: 'brand-new' })
+  expect(await worker.events.event('job.finished', { nth: 2 })).toMatchObject({ queue: 'brand-new' })
+})
+
+test('a heavier queue is served more often, and a lighter one all the same', { timeout: 60_000 }, async () => {
+  await using db = await testDatabase()
+  const order: string[] = []
+  const slow = defineJob({
+    name: 'slow',
+    args: numbered,
+    async perform({ job }) {
+      order.push(job.queue)
+      await sleep(55)
+    },
+  })
+  await using worker = jobWorker(db, [slow], { concurrency: 4, queues: { heavy: 9, light: 1 } })
+  for (const queue of ['light', 'heavy']) await worker.jobs.enqueueMany(slow, many(700), { queue })
+  await worker.sluice.start()
+  // The first looks fetch ahead from one queue; after that each free place is a new draw.
+  await until('enough have started', () => order.length > 700, 50_000)
+  const drawn = order.slice(300, 700)
+  const heavy = drawn.filter((queue) => queue === 'heavy').length
+  // 360 of 400 are expected. By chance alone, fewer than 280 would not come in the lifetime of this test.
+  expect(heavy).toBeGreaterThan(280)
+  expect(heavy).toBeLessThan(400)
+})
+
+describe('a paused queue', () => {
+  test('starts nothing until it is resumed; others go on, and so does what runs', async () => {
+    await using db = await testDatabase()
+    let finish = (): void => undefined
+    const long = defineJob({ name: 'long', perform: () => new Promise<void>((resolve) => void (finish = resolve)) })
+    await using worker = await startedWorker(db, [noop, long])
+    const running = await worker.jobs.enqueue(long, undefined, { queue: 'shop' })
+    await worker.events.event('job.started')
+    await worker.sluice.queues.pause('shop', { actor: 'ada' })
+    // Takes effect within a second or so: from then on nothing starts.
+    await sleep(1_500)
+    await worker.jobs.enqueueMany(noop, many(5), { queue: 'shop' })
+    await worker.jobs.enqueue(noop, { n: 9 }, { queue: 'other' })
+    expect(await worker.events.event('job.finished')).toMatchObject({ queue: 'other' })
+    finish()
+    expect(await worker.events.event('job.finished', { nth: 2 })).toMatchObject({ jobId: running.id })
+    expect(await worker.sluice.queues.list()).toContainEqual(
+      expect.objectContaining({ name: 'shop', paused: true, pausedBy: 'ada', waiting: 5, running: 0 }),
+    )
+    await worker.sluice.queues.resume('shop', { actor: 'bob' })
+    await worker.events.event('job.finished', { nth: 7 })
+    expect(await worker.events.event('queue.paused')).toEqual({ queue: 'shop', actor: 'ada' })
+    expect(await worker.events.event('queue.resumed')).toEqual({ queue: 'shop', actor: 'bob' })
+  })
+})
+
+describe('a queue with a rate', () => {
+  test('starts no more jobs than its tokens allow, over all workers', { timeout: 60_000 }, async () => {
+    await using db = await testDatabase()
+    await using ada = jobWorker(db, [noop], { concurrency: 20 })
+    await using bob = jobWorker(db, [noop], { concurrency: 20 })
+    await ada.jobs.enqueueMany(noop, many(60), { queue: 'api' })
+    const [limit, perMs] = [10, 1_000]
+    await ada.sluice.queues.limit('api', { limit, per: '1s' })
+    const [since] = await db.query<{ at: Date }>(`select tokens_at as at from sluice.queue where name = 'api'`)
+    await Promise.all([ada.sluice.start(), bob.sluice.start()])
+    await drained(db)
+    // Each end comes after its start, and each start after its token: by then, that many tokens there were.
+    const rows = await db.query<{ at: Date }>('select finished_at as at from sluice.job_history order by finished_at')
+    expect(rows).toHaveLength(60)
+    for (const [nth, { at }] of rows.entries()) {
+      const tokens = limit + ((Number(at) - Number(since?.at)) / perMs) * limit
+      expect(nth + 1).toBeLessThanOrEqual(Math.ceil(tokens))
+    }
+  })
+
+  test('gives back the tokens that it had no job for', async () => {
+    await using db = await testDatabase()
+    await using worker = await startedWorker(db, [noop])
+    await worker.jobs.enqueue(noop, { n: 0 }, { queue: 'api' })
+    await worker.events.event('job.finished')
+    await worker.sluice.queues.limit('api', { limit: 5, per: '1d' })
+    await until('the worker knows', async () =>
+      (await worker.sluice.queues.list()).some(({ rate }) => rate?.limit === 5),
+    )
+    await sleep(1_500)
+    // Many looks have come to nothing, and all five tokens are still there.
+    await worker.jobs.enqueueMany(noop, many(8), { queue: 'api' })
+    await worker.events.event('job.finished', { nth: 6 })
+    await sleep(500)
+    expect(await liveJobs(db)).toBe(3)
+    await worker.sluice.queues.limit('api', null)
+    await drained(db)
+  })
+
+  test('runs again what a dead worker held', async () => {
+    await using db = await testDatabase()
+    await using worker = jobWorker(db, [noop])
+    const { id } = await worker.jobs.enqueue(noop, { n: 0 }, { queue: 'api' })
+    await worker.sluice.queues.limit('api', { limit: 100, per: '1s' })
+    await db.query(`update sluice.job set claim_id = 7, attempt = 1`)
+    await db.query(
+      `insert into sluice.job_claim (id, worker_id, job_ids, claimed_at)
+      values (7, gen_random_uuid(), array[$1::bigint], now() - interval '1 hour')`,
+      [id],
+    )
+    await worker.sluice.start()
+    await worker.events.event('job.rescued')
+    expect(await worker.events.event('job.finished')).toMatchObject({ jobId: id, attempt: 2 })
+  })
+})
+
+test('the list tells what is in each queue', async () => {
+  await using db = await testDatabase()
+  const keyed = defineJob({ name: 'keyed', concurrency: { limit: 1, key: () => 'k' }, perform: () => undefined })
+  await using worker = jobWorker(db, [noop, keyed])
+  await worker.jobs.enqueueMany(noop, many(3), { queue: 'a' })
+  await worker.jobs.enqueue(noop, { n: 1 }, { queue: 'a', in: '1h' })
+  for (let i = 0; i < 3; i++) await worker.jobs.enqueue(keyed, undefined, { queue: 'b' })
+  const empty = { paused: false, pausedBy: null, rate: null, running: 0 }
+  expect(await worker.sluice.queues.list()).toEqual([
+    { name: 'a', ...empty, waiting: 3, scheduled: 1, blocked: 0, parked: 4, oldestMs: expect.any(Number) },
+    { name: 'b', ...empty, waiting: 1, scheduled: 0, blocked: 2, parked: 3, oldestMs: expect.any(Number) },
+  ])
+})
+
+describe('is refused with a reason', () => {
+  test('what is done to a queue that is not there, or not well named', async () => {
+    await using db = await testDatabase()
+    await using worker = jobWorker(db, [noop])
+    await worker.jobs.enqueue(noop, { n: 1 }, { queue: 'billing' })
+    const { queues } = worker.sluice
+    await expect(queues.pause('biling')).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' })
+    await expect(queues.resume('biling')).rejects.toThrow('Did you mean "billing"?')
+    await expect(queues.pause('a b')).rejects.toMatchObject({ code: 'QUEUE_INVALID' })
+    await expect(queues.limit('billing', { limit: 0, per: '1s' })).rejects.toMatchObject({ code: 'QUEUE_INVALID' })
+    await expect(queues.limit('billing', { limit: 1, per: 0 })).rejects.toMatchObject({ code: 'QUEUE_INVALID' })
+  })
+})
