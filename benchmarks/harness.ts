@@ -5,9 +5,9 @@ export interface Run {
 }
 
 /** One way to do the work of a scenario. Each run begins with a fresh copy of the data and checks its own result. */
-interface Variant {
+interface Variant<R = Run> {
   name: string
-  run(): Promise<Run>
+  run(): Promise<R>
 }
 
 /** The same work done in several ways. Disposing of it removes what it made. */
@@ -21,9 +21,9 @@ export interface Scenario extends AsyncDisposable {
 }
 
 /** The runs of one variant, in the order of the rounds. */
-export interface Outcome {
+export interface Outcome<R = Run> {
   variant: string
-  runs: Run[]
+  runs: R[]
 }
 
 /** A median and what lay around it. */
@@ -46,12 +46,12 @@ export interface Summary {
  * Runs all variants once per round. A machine drifts over minutes, so variants alternate and are compared within their
  * round; each round begins with another variant, so that none always follows the same neighbour.
  */
-export async function interleave(
-  { variants }: Scenario,
+export async function interleave<R extends { ms: number } = Run>(
+  { variants }: { variants: Variant<R>[] },
   rounds: number,
   say: (line: string) => void,
-): Promise<Outcome[]> {
-  const outcomes = variants.map(({ name }) => ({ variant: name, runs: [] as Run[] }))
+): Promise<Outcome<R>[]> {
+  const outcomes = variants.map(({ name }) => ({ variant: name, runs: [] as R[] }))
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < variants.length; turn++) {
       const which = (round + turn) % variants.length

@@ -1,41 +1,76 @@
-// node --import jiti/register benchmarks/main.ts expire [--rows 2000000] [--rounds 5] [--aged oldest|scattered] [--save]
+// npm run bench -- expire [--rows 2000000] [--aged oldest|scattered] [--rounds 5] [--note text] [--save]
+// npm run bench -- jobs [--small] [--json] [--only drain,pickup] [--systems graphile,sluice] [--rounds 5] [--note text] [--save]
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
-import { interleave, summarise, type Scenario } from './harness.ts'
+import { inspect, parseArgs } from 'node:util'
+import { interleave, summarise } from './harness.ts'
 import { conditions, report, save } from './report.ts'
-import { expireScenario, type ExpireChoices } from './scenarios/expire.ts'
+import { expireScenario } from './scenarios/expire.ts'
+import { fullSizes, smallSizes } from './scenarios/jobs/bench.ts'
+import { jobsBenchmark } from './scenarios/jobs/jobs.ts'
+import { jobsData, jobsReport } from './scenarios/jobs/report.ts'
 import { throwAwayServer } from './server.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
     rows: { type: 'string', default: '2000000' },
-    rounds: { type: 'string', default: '5' },
+    rounds: { type: 'string' },
     aged: { type: 'string', default: 'oldest' },
+    small: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    systems: { type: 'string' },
     note: { type: 'string' },
     save: { type: 'boolean', default: false },
   },
 })
 
-const scenarios: Record<string, (choices: ExpireChoices) => Promise<Scenario>> = { expire: expireScenario }
+/** What is printed, and the Markdown that is saved. */
+interface Result {
+  text: string
+  printed?: string
+}
+
+const scenarios: Record<string, () => Promise<Result>> = { expire, jobs }
 
 async function main(): Promise<void> {
   const [name = ''] = positionals
-  const { aged, note } = values
-  const make = scenarios[name]
-  if (make === undefined) throw new Error(`name a scenario: ${Object.keys(scenarios).join(', ')}`)
+  const scenario = scenarios[name]
+  if (scenario === undefined) throw new Error(`name a scenario: ${Object.keys(scenarios).join(', ')}`)
+  const { text, printed = `\n${text}` } = await scenario()
+  process.stdout.write(printed)
+  if (values.save) say(`saved in ${await save(fileURLToPath(new URL('results', import.meta.url)), text)}`)
+}
+
+async function expire(): Promise<Result> {
+  const { aged } = values
   if (aged !== 'oldest' && aged !== 'scattered') throw new Error('--aged must be "oldest" or "scattered"')
   const rows = wholeNumber('rows', values.rows)
-  const rounds = wholeNumber('rounds', values.rounds)
+  const rounds = wholeNumber('rounds', values.rounds ?? '5')
   await using server = await throwAwayServer()
-  const found = await conditions(server.url)
-  await using scenario = await make({ url: server.url, rows, aged })
+  const found = await noted(server.url)
+  await using scenario = await expireScenario({ url: server.url, rows, aged })
   const summaries = summarise(await interleave(scenario, rounds, say), scenario.baseline)
-  const command = `node --import jiti/register benchmarks/main.ts ${name} --rows ${rows} --rounds ${rounds} --aged ${aged}`
-  const about = { conditions: note === undefined ? found : [...found, note], command, rounds }
-  const text = report(scenario, summaries, about)
-  process.stdout.write(`\n${text}`)
-  if (values.save) say(`saved in ${await save(fileURLToPath(new URL('results', import.meta.url)), text)}`)
+  const command = `npm run bench -- expire --rows ${rows} --rounds ${rounds} --aged ${aged}`
+  return { text: report(scenario, summaries, { conditions: found, command, rounds }) }
+}
+
+async function jobs(): Promise<Result> {
+  const { small, json } = values
+  const sizes = small ? smallSizes : fullSizes
+  const rounds = values.rounds === undefined ? sizes.rounds : wholeNumber('rounds', values.rounds)
+  const [only, systems] = [values.only?.split(','), values.systems?.split(',')]
+  await using server = await throwAwayServer()
+  const found = await noted(server.url)
+  const measured = await jobsBenchmark({ url: server.url, sizes: { ...sizes, rounds }, only, systems, say })
+  const about = { conditions: found, command: `npm run bench -- ${process.argv.slice(2).join(' ')}` }
+  const text = jobsReport(measured, about)
+  return json ? { text, printed: `${JSON.stringify(jobsData(measured, about), null, 2)}\n` } : { text }
+}
+
+async function noted(url: string): Promise<string[]> {
+  const found = await conditions(url)
+  return values.note === undefined ? found : [...found, values.note]
 }
 
 function wholeNumber(option: string, text: string): number {
@@ -48,4 +83,10 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-await main()
+try {
+  await main()
+} catch (error) {
+  // What was thrown on purpose says all in its message.
+  say(error instanceof Error && error.constructor === Error ? error.message : inspect(error))
+  process.exitCode = 1
+}

@@ -80,14 +80,16 @@ function cpuModel(): string {
   return cpus()[0]?.model.trim() ?? 'unknown processor'
 }
 
-function shown({ median, min, max }: Spread, digits: number): string {
+/** A median with what lay around it. */
+export function shown({ median, min, max }: Spread, digits: number): string {
   const [m, from, to] = [median, min, max].map((value) =>
     value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits }),
   )
   return `${m} [${from}..${to}]`
 }
 
-function aligned(rows: string[][]): string[] {
+/** A Markdown table whose columns also line up on a terminal. */
+export function aligned(rows: string[][]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   const [head, ...body] = rows.map((row) => `| ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`)
   return [head ?? '', `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...body]

@@ -128,7 +128,8 @@ export async function connected<T>(url: string, use: (client: pg.Client) => Prom
   }
 }
 
-function inDatabase(server: string, name: string): string {
+/** The same server, another database. */
+export function inDatabase(server: string, name: string): string {
   const url = new URL(server)
   url.pathname = `/${name}`
   return url.href

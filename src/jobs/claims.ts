@@ -25,6 +25,8 @@ export interface Claimed {
 export type Weights = Readonly<Record<string, number>> | undefined
 
 const refreshEveryMs = 1_000
+/** Longer than a statement may take. */
+const doubtMs = 120_000
 const nothing: Claimed = { claimId: '', jobs: [] }
 
 /** How many jobs, and how many of those on which a worker has died. */
@@ -43,7 +45,8 @@ export class Claims {
   #classes = new Map<number, JobDefinition>()
   #queues: QueueState[] = []
   #refreshedAt = -Infinity
-  #doubtful: string[] = []
+  readonly #doubtful = new Map<string, number>()
+  #tookBackAt = -Infinity
 
   constructor({ database, registry, weights }: { database: Database; registry: JobRegistry; weights: Weights }) {
     this.#database = database
@@ -94,7 +97,9 @@ export class Claims {
     ]
     for (const queue of open.filter(({ limited }) => limited)) {
       const wanted = order.limit - taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
-      if (wanted > 0) taken.push(...(await this.#takeLimited(queue, { ...order, limit: wanted })))
+      const suspected = taken.some(({ jobs }) => jobs.some(({ crashes }) => crashes > 0))
+      const rest = { ...order, limit: wanted, suspects: suspected ? 0 : order.suspects }
+      if (wanted > 0) taken.push(...(await this.#takeLimited(queue, rest)))
     }
     return taken.filter(({ jobs }) => jobs.length > 0)
   }
@@ -129,9 +134,7 @@ export class Claims {
 
   async #claim(queues: readonly QueueState[], { workerId, limit, suspects }: Order, sweep: boolean): Promise<Claimed> {
     const { control } = this.#database
-    // What was claimed when an answer was lost goes back first.
-    if (this.#doubtful.length > 0) await unclaim(control, { claimIds: this.#doubtful })
-    this.#doubtful = []
+    await this.#takeBack()
     const claimId = nonce()
     const queueIds = queues.map(({ id }) => id)
     const lanes = this.#floors.lanes(queueIds, { sweep })
@@ -139,12 +142,24 @@ export class Claims {
     const began = performance.now()
     const order = { claimId, workerId, classIds, queueIds, lanes, limit, suspects }
     const jobs = await claim(control, order).catch((error: unknown) => {
-      this.#doubtful.push(claimId)
+      this.#doubtful.set(claimId, performance.now())
       throw error
     })
     if (sweep) this.#floors.swept(performance.now(), performance.now() - began)
     this.#floors.seen(jobs)
     return { claimId, jobs: jobs.toSorted((a, b) => a.priority - b.priority || a.id - b.id) }
+  }
+
+  /**
+   * Gives back what was claimed when an answer was lost. The server may be at it still, so a nonce is asked about again
+   * and again until nothing can come of it any more.
+   */
+  async #takeBack(): Promise<void> {
+    const now = performance.now()
+    if (this.#doubtful.size === 0 || now - this.#tookBackAt < refreshEveryMs) return
+    this.#tookBackAt = now
+    await unclaim(this.#database.control, { claimIds: [...this.#doubtful.keys()] })
+    for (const [claimId, since] of this.#doubtful) if (now - since > doubtMs) this.#doubtful.delete(claimId)
   }
 
   async #refresh(now: number): Promise<void> {

@@ -57,6 +57,8 @@ export class JobCrew implements Crew {
   #runner: Runner | undefined
   #completer: Completer | undefined
   readonly #buffer = new Fifo<Attempt>()
+  /** Jobs at hand on which a worker has died. */
+  #suspects = 0
   #filling = false
   #stopping: AbortSignal | undefined
   #runMs = 0
@@ -156,8 +158,7 @@ export class JobCrew implements Crew {
   async #take({ workerId }: Shift, limit: number): Promise<boolean> {
     const hinted = this.#hinted
     this.#hinted = false
-    const suspected = [...(this.#runner?.running.values() ?? [])].some(({ job }) => job.crashes > 0)
-    const taken = await this.#claims.take({ workerId, limit, suspects: suspected ? 0 : 1, hinted })
+    const taken = await this.#claims.take({ workerId, limit, suspects: this.#suspects > 0 ? 0 : 1, hinted })
     for (const claimed of taken) this.#receive(claimed)
     this.#dispatch()
     const count = taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
@@ -170,6 +171,7 @@ export class JobCrew implements Crew {
     for (const job of jobs) {
       const [definition, queue] = [this.#claims.definitionOf(job), this.#claims.queueName(job)]
       this.#buffer.push(new Attempt(job, { claimId, definition, queue, now }))
+      if (job.crashes > 0) this.#suspects += 1
     }
   }
 
@@ -197,8 +199,11 @@ export class JobCrew implements Crew {
       this.#completer?.left(attempt.claimId)
       this.#reportLost(attempt)
     } else this.#completer?.end(attempt, result)
-    // The next suspect may come only now.
-    if (attempt.job.crashes > 0) this.wake()
+    if (attempt.job.crashes > 0) {
+      // The next suspect may come only now.
+      this.#suspects -= 1
+      this.wake()
+    }
     this.#freed()
   }
 

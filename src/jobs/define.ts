@@ -228,7 +228,9 @@ function checkSpec(spec: AnySpec): void {
     if (!options.includes(key)) refuse(`there is no option "${key}".${didYouMean(key, options)}`)
   }
   if (typeof spec.perform !== 'function') refuse('"perform" must be a function')
-  if (spec.queue !== undefined && !plainName.test(spec.queue)) refuse('"queue" must be a plain name')
+  if (spec.queue !== undefined && !(typeof spec.queue === 'string' && plainName.test(spec.queue))) {
+    refuse('"queue" must be a plain name')
+  }
   if (spec.priority !== undefined && !['high', 'normal', 'low'].includes(spec.priority)) {
     refuse('"priority" must be high, normal or low')
   }

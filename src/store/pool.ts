@@ -74,15 +74,22 @@ export class Pool implements StoreConnection {
     const ownLimits = this.#options.pooled || Object.keys(narrower).length > 0
     const limitMs = timeouts.statementMs + answerMarginMs
     const run = (text: string, values: unknown[]) => answer(client, this.#named(text, values), limitMs)
-    let usable = false
+    let [usable, over] = [false, false]
+    // Work that was left behind may go on; the connection is somebody else's by then.
+    const query: Transaction['query'] = async (text, values) => {
+      if (over) throw new Error('the transaction is over')
+      return run(text, values)
+    }
     try {
       await run('begin', [])
       if (ownLimits) await run(...limitStatement(timeouts, true))
-      const result = await work({ schema: this.schema, purpose: this.#options.purpose, query: run })
+      const result = await work({ schema: this.schema, purpose: this.#options.purpose, query })
+      over = true
       await run('commit', [])
       usable = true
       return result
     } catch (error) {
+      over = true
       usable = await rolledBack(client)
       throw error
     } finally {

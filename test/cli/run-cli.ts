@@ -19,7 +19,20 @@ export interface Setting {
 }
 
 /** Runs the built command line as a user would, with an environment that says nothing about databases. */
-export async function sluice(args: readonly string[], { folder = tmpdir(), env = {} }: Setting = {}): Promise<Ran> {
+export async function sluice(args: readonly string[], setting: Setting = {}): Promise<Ran> {
+  return startSluice(args, setting).ended
+}
+
+/** A run of the built command line that has not ended yet. */
+export interface Running extends Disposable {
+  /** What it has written so far. */
+  readonly ran: Readonly<Ran>
+  readonly ended: Promise<Ran>
+  kill(signal: NodeJS.Signals): void
+}
+
+/** Starts the built command line; it is gone after the test. */
+export function startSluice(args: readonly string[], { folder = tmpdir(), env = {} }: Setting = {}): Running {
   const child = spawn(process.execPath, [main, ...args], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -28,8 +41,11 @@ export async function sluice(args: readonly string[], { folder = tmpdir(), env =
   const ran: Ran = { exitCode: null, stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.stderr += text))
-  ran.exitCode = await new Promise((resolve) => child.on('close', resolve))
-  return ran
+  const ended = new Promise<Ran>((resolve) => {
+    child.on('close', (exitCode) => resolve(Object.assign(ran, { exitCode })))
+  })
+  const kill = (signal: NodeJS.Signals): void => void child.kill(signal)
+  return { ran, ended, kill, [Symbol.dispose]: () => kill('SIGKILL') }
 }
 
 /** A folder that is gone after the test. */

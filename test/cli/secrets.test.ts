@@ -6,8 +6,9 @@ import { sluice, temporaryFolder } from './run-cli.ts'
 const url = 'postgres://u:s3cret@127.0.0.1:1/x'
 const id = '01890000-0000-7000-8000-000000000000'
 
-const config = `import { expire } from 'sluice'
+const config = `import { defineJob, expire } from 'sluice'
 export default {
+  jobs: [defineJob({ name: 'send-welcome', perform: async () => undefined })],
   operations: [expire({ name: 'expire-events', table: 'events', olderThan: '90 days', by: 'created_at' })],
 }`
 
@@ -20,6 +21,11 @@ const commands = [
   ['ops', 'start', 'expire-events', '--wait'],
   ['ops', 'show', id],
   ['ops', 'watch', id],
+  ['jobs', 'enqueue', 'send-welcome'],
+  ['jobs', 'list'],
+  ['jobs', 'retry', '--all', '--yes'],
+  ['queues', 'pause', 'default'],
+  ['workers', 'list'],
 ]
 
 test.each(commands.flatMap((args) => [[args], [[...args, '--json', '--verbose']]]))(

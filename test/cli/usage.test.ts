@@ -5,6 +5,9 @@ import { sluice } from './run-cli.ts'
 test.each([
   [['migrat'], "unknown command 'migrat'", 'migrate'],
   [['ops', 'shwo'], "unknown command 'shwo'", 'show'],
+  [['job', 'list'], "unknown command 'job'", 'jobs'],
+  [['jobs', 'lst'], "unknown command 'lst'", 'list'],
+  [['queues', 'puase', 'x'], "unknown command 'puase'", 'pause'],
   [['migrate', '--chek'], "unknown option '--chek'", '--check'],
   [['worker', '--concurency', '2'], "unknown option '--concurency'", '--concurrency'],
   [['grants', '--schem', 'x'], "unknown option '--schem'", '--schema'],
@@ -27,7 +30,7 @@ test('an error of usage is JSON on stdout when JSON was asked for', async () => 
 test('alone it prints the help', async () => {
   const { exitCode, stdout } = await sluice([])
   expect(stdout).toMatch(/^Usage: sluice/)
-  for (const command of ['demo', 'init', 'migrate', 'worker', 'ops', 'doctor', 'grants'])
+  for (const command of ['demo', 'init', 'migrate', 'worker', 'ops', 'jobs', 'queues', 'workers', 'doctor', 'grants'])
     expect(stdout).toContain(`  ${command}`)
   expect(exitCode).toBe(0)
 })
@@ -46,6 +49,8 @@ test('--version prints the release', async () => {
 test.each([
   [['demo', '--rows', 'many'], 'whole number from 1,000 to 100,000,000'],
   [['worker', '--concurrency', '0'], 'whole number from 1 to 200'],
+  [['worker', '--jobs', '0'], 'whole number from 1 to 10,000'],
+  [['worker', '--queues', 'a,,b'], 'without an empty place'],
   [['migrate', '--sql', '--from', '-1'], 'whole number from 0'],
   [['ops', 'set', 'id', '--pace', '2'], 'above 0 and up to 1'],
   [['ops', 'set', 'id', '--priority', 'urgent'], 'low, normal, high'],

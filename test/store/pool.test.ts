@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
+import type { Connection } from '../../src/store/connection.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { Pool, type PoolOptions } from '../../src/store/pool.ts'
 import { detectPooler } from '../../src/store/pooler.ts'
@@ -50,6 +51,26 @@ test('a transaction commits whole or rolls back whole, and its connection is goo
   await expect(failing).rejects.toThrow('of the user')
   await expect(pool.transaction((tx) => tx.query('select 1/0', []))).rejects.toMatchObject({ code: '22012' })
   expect((await pool.query('select a from t', [])).rows).toEqual([{ a: 1 }])
+  await pool.end()
+})
+
+test('work that goes on after its transaction reaches no connection any more', async () => {
+  await using db = await testDatabase()
+  await db.query('create table t (a int)')
+  const pool = poolOn(db.url, { size: 1 })
+  const kept: Connection[] = []
+  await pool.transaction(async (tx) => void kept.push(tx))
+  await expect(
+    pool.transaction(async (tx) => {
+      kept.push(tx)
+      throw new TypeError('left behind')
+    }),
+  ).rejects.toThrow('left behind')
+  // The only connection is in another transaction by now.
+  await pool.transaction(async () => {
+    for (const tx of kept) await expect(tx.query('insert into t values (1)', [])).rejects.toThrow('is over')
+  })
+  expect((await pool.query('select a from t', [])).rows).toEqual([])
   await pool.end()
 })
 

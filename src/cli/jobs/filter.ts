@@ -36,9 +36,9 @@ export function filterText({ name, queue, tag }: JobQuery): string {
 }
 
 /** The same as options, to be typed again. */
-export function filterFlags({ name, queue, tag }: JobQuery): string {
-  return Object.entries({ name, queue, tag })
-    .map(([flag, value]) => (value === undefined ? '' : ` --${flag} ${quoted(value)}`))
+export function filterFlags({ name, queue, tag, within }: JobQuery): string {
+  return Object.entries({ name, queue, tag, within })
+    .map(([flag, value]) => (value === undefined ? '' : ` --${flag} ${quoted(String(value))}`))
     .join('')
 }
 

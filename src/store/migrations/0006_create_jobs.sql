@@ -647,26 +647,39 @@ as $$
       then '"delayMs" must be a number of milliseconds, ten years at most'
     when x ? 'delayMs' and x ? 'runAt' then 'give "delayMs" or "runAt", not both'
     when x ? 'runAt' and jsonb_typeof(x -> 'runAt') <> 'string' then '"runAt" must be a time as text'
+    when x ? 'runAt' and not isfinite((x ->> 'runAt')::timestamptz) then '"runAt" must be a moment, not infinity'
     when x ? 'tags' and (jsonb_typeof(x -> 'tags') <> 'array' or jsonb_array_length(x -> 'tags') > 20
         or exists (select from jsonb_array_elements(x -> 'tags') t
-                   where jsonb_typeof(t.value) <> 'string' or length(t.value #>> '{}') > 100))
-      then '"tags" must be an array of up to 20 texts of up to 100 characters'
+                   where jsonb_typeof(t.value) <> 'string' or length(t.value #>> '{}') not between 1 and 100))
+      then '"tags" must be an array of up to 20 texts of 1 to 100 characters'
     when x ? 'unique' and jsonb_typeof(x -> 'unique') not in ('object', 'null') then '"unique" must be an object'
-    when x #> '{unique,key}' is not null and (jsonb_typeof(x #> '{unique,key}') <> 'string' or length(x #>> '{unique,key}') > 1000)
-      then '"unique.key" must be a text of up to 1,000 characters'
+    when x #> '{unique,key}' is not null and (jsonb_typeof(x #> '{unique,key}') <> 'string' or length(x #>> '{unique,key}') not between 1 and 1000)
+      then '"unique.key" must be a text of 1 to 1,000 characters'
     when x #> '{unique,until}' is not null and x #>> '{unique,until}' not in ('start', 'success')
       then '"unique.until" must be start or success'
     when x #> '{unique,forMs}' is not null and (jsonb_typeof(x #> '{unique,forMs}') <> 'number'
         or (x #>> '{unique,forMs}')::numeric not between 1 and 315576000000)
       then '"unique.forMs" must be a number of milliseconds from 1 on, ten years at most'
     when x ? 'key' and (jsonb_typeof(x -> 'key') <> 'object' or jsonb_typeof(x #> '{key,name}') is distinct from 'string'
-        or length(x #>> '{key,name}') > 1000 or jsonb_typeof(x #> '{key,limit}') is distinct from 'number')
-      then '"key" must be an object with a name of up to 1,000 characters and a limit from 1 to 10,000'
+        or length(x #>> '{key,name}') not between 1 and 1000 or jsonb_typeof(x #> '{key,limit}') is distinct from 'number')
+      then '"key" must be an object with a name of 1 to 1,000 characters and a limit from 1 to 10,000'
     when x ? 'key' and ((x #>> '{key,limit}')::numeric not between 1 and 10000
         or (x #>> '{key,limit}')::numeric % 1 <> 0)
-      then '"key" must be an object with a name of up to 1,000 characters and a limit from 1 to 10,000'
-    else (select 'there is no field "' || k || '"' from jsonb_object_keys(x) k
-          where k not in ('job', 'queue', 'args', 'priority', 'delayMs', 'runAt', 'tags', 'unique', 'key') limit 1)
+      then '"key" must be an object with a name of 1 to 1,000 characters and a limit from 1 to 10,000'
+    else (select 'there is no field "' || left(f.name, 100) || '"'
+          from (
+            select k from jsonb_object_keys(x) k
+            where k not in ('job', 'queue', 'args', 'priority', 'delayMs', 'runAt', 'tags', 'unique', 'key')
+            union all
+            select 'unique.' || k
+            from jsonb_object_keys(case jsonb_typeof(x -> 'unique') when 'object' then x -> 'unique' else '{}' end) k
+            where k not in ('key', 'forMs', 'until')
+            union all
+            select 'key.' || k
+            from jsonb_object_keys(case jsonb_typeof(x -> 'key') when 'object' then x -> 'key' else '{}' end) k
+            where k not in ('name', 'limit')
+          ) f(name)
+          limit 1)
   end
 $$;
 

@@ -1,5 +1,12 @@
 import type { Command } from 'commander'
-import { didYouMean, endedJobStates, liveJobStates, type JobQuery, type JobState } from '../../../index.ts'
+import {
+  didYouMean,
+  endedJobStates,
+  liveJobStates,
+  type Duration,
+  type JobQuery,
+  type JobState,
+} from '../../../index.ts'
 import { addFilter, filterFlags, filterText, queryOf, statesText, type FilterOptions } from '../../jobs/filter.ts'
 import { parseJobId } from '../../jobs/id.ts'
 import { jobRecord } from '../../jobs/lines.ts'
@@ -10,6 +17,7 @@ import type { CommandAdder, Shell } from '../../shell.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
 interface ListOptions extends FilterOptions {
+  within?: string
   limit: number
   before?: number
 }
@@ -24,6 +32,7 @@ export const addList: CommandAdder = (parent, shell) => {
     .description('jobs, latest first, a page at a time; without --state those that are not over')
     .option('--state <states>', which, jobStates(known))
   addFilter(command)
+    .option('--within <time>', 'how far back to look for those that succeeded, such as 1d (default: 1h)')
     .option('--limit <n>', 'how many at most', wholeNumber(1, 1_000), 50)
     .option('--before <id>', 'only those before this job, for the next page', parseJobId)
     .action((_: unknown, own: Command) => list(shell, own))
@@ -32,11 +41,16 @@ export const addList: CommandAdder = (parent, shell) => {
 async function list(shell: Shell, command: Command): Promise<void> {
   const { output } = shell
   const options = command.optsWithGlobals<ListOptions>()
-  const { state: states = liveJobStates, tag, limit, before = null } = options
+  const { state: states = liveJobStates, tag, within, limit, before = null } = options
   if (tag !== undefined && states.includes('succeeded')) {
     command.error('error: jobs that succeeded cannot be found by --tag: their tags are not kept')
   }
-  const query = queryOf(options, states)
+  if (within !== undefined && !states.includes('succeeded')) {
+    command.error('error: --within goes with --state succeeded')
+  }
+  // What is no duration is refused where durations are known.
+  const span = within === undefined ? {} : { within: within as Duration }
+  const query = { ...queryOf(options, states), ...span }
   await withSluice(shell, { options }, async (session) => {
     const { jobs, next } = await session.sluice.jobs.list({ ...query, limit, before })
     if (output.json) return output.record({ jobs: jobs.map(jobRecord), next })
@@ -55,9 +69,15 @@ function nextLine({ state, limit }: ListOptions, query: JobQuery, next: number):
 
 function emptyText({ jobs }: Session, query: JobQuery, before: number | null): string {
   const { states = [], name } = query
-  const noun = states === liveJobStates ? 'job' : `${statesText(states)} job`
   const names = jobs.map((job) => job.name)
   const hint = name === undefined || names.includes(name) ? '' : didYouMean(name, names)
+  const noun = states === liveJobStates ? 'job' : `${statesText(states)} job`
   const place = before === null ? '' : ` before ${before}`
-  return `There is no ${noun}${filterText(query)}${states === liveJobStates ? ' that is not over' : ''}${place}.${hint}`
+  return `There is no ${noun}${filterText(query)}${spanText(query)}${place}.${hint}`
+}
+
+/** What else was left out: without a word about states, what is over; of what succeeded, the older ones. */
+function spanText({ states = [], within = '1h' }: JobQuery): string {
+  if (states === liveJobStates) return ' that is not over'
+  return states.includes('succeeded') ? ` within ${within} (look further back with --within)` : ''
 }

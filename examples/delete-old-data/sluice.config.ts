@@ -1,0 +1,4 @@
+import { defineConfig } from '../../src/index.ts'
+import { deleteOldData } from './jobs.ts'
+
+export default defineConfig({ jobs: [deleteOldData] })

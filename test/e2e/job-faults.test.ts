@@ -1,0 +1,48 @@
+// The short form of `npm run torture -- jobs`: real workers, real faults, and every promise checked at the end.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { startCluster } from '../support/cluster.ts'
+import { tortureJobs } from '../torture/jobs/scenario.ts'
+import { wrongIn } from '../torture/jobs/verdict.ts'
+import { plant } from '../torture/mutants.ts'
+import { restarting } from '../torture/restarts.ts'
+
+const limit = { timeout: 120_000 }
+
+test('kills, stops, lost answers and a restart lose no job, double no effect and leak nothing', limit, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-job-faults-'))
+  const cluster = await startCluster(folder, { settings: { max_connections: '200' } })
+  const server = restarting(cluster, folder)
+  try {
+    const outcome = await tortureJobs({
+      clusterUrl: cluster.url,
+      jobs: 250,
+      harm: ['kill', 'loseCommit', 'loseClaim', 'stop', 'loseCompletion', 'cut', 'restart'],
+      secondsPerHarm: 0.7,
+      restart: (nth) => server.restart(nth),
+    })
+    expect(wrongIn(outcome)).toEqual([])
+    const once = { kill: 1, stop: 1, cut: 1, loseCommit: 1, loseClaim: 1, loseCompletion: 1, restart: 1 }
+    expect(outcome).toMatchObject({ jobs: 250, hits: once })
+    expect(outcome.recovery.jobs).toBeGreaterThanOrEqual(1)
+    expect(outcome.samples).toBeGreaterThanOrEqual(10)
+  } finally {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('a planted bug, the claim of a transactional job not locked, is caught by this suite', limit, async () => {
+  await using planted = await plant('job-claim-not-locked')
+  const outcome = await tortureJobs({
+    clusterUrl: inject('clusterUrl'),
+    jobs: 150,
+    harm: ['stop', 'stop'],
+    secondsPerHarm: 3,
+    package: planted.package,
+  })
+  expect(outcome.hits).toEqual({ stop: 2 })
+  expect(outcome.doubled).toBeGreaterThan(0)
+})
