@@ -192,7 +192,7 @@ function checkSpec(spec: AnySpec): void {
   const name = typeof spec.name === 'string' ? spec.name : ''
   const refuse = (problem: string): never => {
     throw new SluiceError('DEFINITION_INVALID', {
-      message: `The operation "${name}" cannot be defined: ${problem}.`,
+      message: `The operation "${name}" cannot be defined: ${problem.replace(/\.$/, '')}.`.replace('?.', '?'),
       details: { name, problem },
     })
   }

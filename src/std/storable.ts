@@ -12,13 +12,16 @@ export function quoted(value: unknown): string {
 }
 
 function describe(value: unknown): string {
-  if (typeof value === 'string') return value
   try {
-    return value === undefined ? '' : String(value)
+    return isNothing(value) ? '' : String(value)
   } catch {
     // A value may refuse to become text; its kind is all there is to say.
     return typeof value
   }
+}
+
+function isNothing(value: unknown): boolean {
+  return value === undefined
 }
 
 function wellFormed(text: string): string {

@@ -18,14 +18,15 @@ test('kills, stops, lost answers and a restart lose no job, double no effect and
   try {
     const outcome = await tortureJobs({
       clusterUrl: cluster.url,
-      jobs: 250,
+      jobs: 120,
       harm: ['kill', 'loseCommit', 'loseClaim', 'stop', 'loseCompletion', 'cut', 'restart'],
-      secondsPerHarm: 0.7,
+      secondsPerHarm: 0.5,
+      concurrency: 3,
       restart: (nth) => server.restart(nth),
     })
     expect(wrongIn(outcome)).toEqual([])
     const once = { kill: 1, stop: 1, cut: 1, loseCommit: 1, loseClaim: 1, loseCompletion: 1, restart: 1 }
-    expect(outcome).toMatchObject({ jobs: 250, hits: once })
+    expect(outcome).toMatchObject({ jobs: 120, hits: once })
     expect(outcome.recovery.jobs).toBeGreaterThanOrEqual(1)
     expect(outcome.samples).toBeGreaterThanOrEqual(10)
   } finally {
@@ -38,7 +39,7 @@ test('a planted bug, the claim of a transactional job not locked, is caught by t
   await using planted = await plant('job-claim-not-locked')
   const outcome = await tortureJobs({
     clusterUrl: inject('clusterUrl'),
-    jobs: 150,
+    jobs: 100,
     harm: ['stop', 'stop'],
     secondsPerHarm: 3,
     package: planted.package,

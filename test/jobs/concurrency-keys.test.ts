@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob, snooze, type JobDefinition } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { drained, jobProfile, jobWorker, liveJobs, openClient, startedWorker } from '../support/jobs.ts'
+import { drained, jobProfile, jobWorker, liveJobs, openClient, shortLease, startedWorker } from '../support/jobs.ts'
 import { spawnWorker } from '../support/worker.ts'
 
 const args = z.object({ key: z.string(), n: z.number() })
@@ -199,7 +199,7 @@ const jobs = [1, 3].map((limit) => defineJob({
   await using idle = jobWorker(db, [])
   await idle.jobs.enqueueMany(one, [...lot('a', 60), ...lot('b', 60)])
   await idle.jobs.enqueueMany(three, [...lot('c', 120), ...lot('d', 120)])
-  const order = { url: db.workerUrl, jobs, profile: jobProfile({ concurrency: 8 }) }
+  const order = { url: db.workerUrl, jobs, profile: jobProfile({ concurrency: 8 }, shortLease) }
   await using _first = await spawnWorker(order)
   await using second = await spawnWorker(order)
   await second.events.event('job.finished', { nth: 20 })

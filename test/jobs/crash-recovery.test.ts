@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
-import { drained, jobProfile, jobWorker, liveJobs, startedWorker, withLedger } from '../support/jobs.ts'
+import { drained, jobProfile, jobWorker, liveJobs, shortLease, startedWorker, withLedger } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 import { spawnWorker } from '../support/worker.ts'
 
@@ -25,11 +25,15 @@ test('all jobs of a killed worker, running and fetched, run again, and no key is
     unique: { until: 'success' },
     perform: ({ args }) => void runs.push(args.n),
   })
-  await using worker = jobWorker(db, [held])
+  await using worker = jobWorker(db, [held], {}, { worker: shortLease })
   const enqueued = await worker.jobs.enqueueMany(held, many(20))
   const jobs = `const jobs = [defineJob({ name: 'held', args: ${anyArgs}, unique: {},
     perform: () => new Promise(() => undefined) })]`
-  await using doomed = await spawnWorker({ url: db.workerUrl, jobs, profile: jobProfile({ concurrency: 2 }) })
+  await using doomed = await spawnWorker({
+    url: db.workerUrl,
+    jobs,
+    profile: jobProfile({ concurrency: 2 }, shortLease),
+  })
   await doomed.events.event('job.started', { nth: 2 })
   expect(await db.value('select count(*)::int from sluice.job where claim_id is not null')).toBe(20)
   doomed.kill('SIGKILL')
@@ -62,7 +66,7 @@ test('a job that kills its worker three times is isolated, and all of its neighb
   await idle.jobs.enqueueMany(innocent, many(15))
   let deaths = 0
   for (; (await liveJobs(db)) > 0 && deaths < 8;) {
-    await using worker = await spawnWorker({ url: db.workerUrl, jobs, profile: jobProfile() })
+    await using worker = await spawnWorker({ url: db.workerUrl, jobs, profile: jobProfile({}, shortLease) })
     await until(
       'it has died or done all',
       async () => worker.process.signalCode !== null || (await liveJobs(db)) === 0,
@@ -103,22 +107,35 @@ test('many jobs of a dead worker are run again one after the other without long 
 test('an event loop that is blocked for longer than the lease is no crash', limit, async () => {
   await using db = await testDatabase()
   const jobs = `const jobs = [defineJob({ name: 'block', perform() {
-    const end = Date.now() + 4_000
+    const end = Date.now() + 6_000
     while (Date.now() < end);
   } })]`
-  await using observer = await startedWorker(db, [])
-  await using worker = await spawnWorker({ url: db.workerUrl, jobs, profile: jobProfile() })
+  const worker = { lease: '2.5s', noProgress: '1m' } as const
+  await using observer = await startedWorker(db, [], {}, { worker })
+  await using blocked = await spawnWorker({ url: db.workerUrl, jobs, profile: jobProfile({}, worker) })
   const block = defineJob({ name: 'block', perform: () => undefined })
   const { id } = await observer.jobs.enqueue(block)
   expect(await observer.jobs.wait(id)).toMatchObject({ state: 'succeeded', attempt: 1 })
   expect(observer.events.count('job.rescued')).toBe(0)
   expect((await observer.jobs.get(id)).attempts).toEqual([])
-  expect(worker.events.count('job.lost')).toBe(0)
+  expect(blocked.events.count('job.lost')).toBe(0)
 })
 
-test('a worker that was stopped for longer than its lease completes nothing when it wakes', limit, async () => {
-  await using db = await withLedger(await testDatabase())
-  const spec = (who: string): string => `
+test('an event loop that never turns again loses its jobs after the no-progress limit', limit, async () => {
+  await using db = await testDatabase()
+  const jobs = `const jobs = [defineJob({ name: 'stuck', perform() { while (true); } })]`
+  const worker = { ...shortLease, noProgress: '3s' } as const
+  await using stuck = await spawnWorker({ url: db.workerUrl, jobs, profile: jobProfile({}, worker) })
+  const mended = defineJob({ name: 'stuck', perform: () => undefined })
+  await using heir = jobWorker(db, [mended], {}, { worker: shortLease })
+  const { id } = await heir.jobs.enqueue(mended)
+  await stuck.events.event('job.started')
+  await heir.sluice.start()
+  expect(await heir.events.event('job.finished', { limitMs: 60_000 })).toMatchObject({ jobId: id, attempt: 2 })
+})
+
+/** Plain and transactional jobs that take a while; the latter write down who did them. */
+const slowJobs = (who: string): string => `
 const pause = () => new Promise((done) => setTimeout(done, 150))
 const jobs = [
   defineJob({ name: 'plain', args: ${anyArgs}, perform: pause }),
@@ -126,16 +143,19 @@ const jobs = [
     await tx.query('insert into ledger (note) values ($1)', [args.n + ' ${who}'])
     await pause()
   } })]`
+
+test('a worker that was stopped for longer than its lease completes nothing when it wakes', limit, async () => {
+  await using db = await withLedger(await testDatabase())
   const plain = defineJob({ name: 'plain', args: numbered, perform: () => undefined })
   const inside = defineJob({ name: 'inside', args: numbered, perform: () => undefined })
   await using idle = jobWorker(db, [])
   await idle.jobs.enqueueMany(inside, many(30))
   await idle.jobs.enqueueMany(plain, many(30))
-  const profile = jobProfile({ concurrency: 6 })
-  await using sleeper = await spawnWorker({ url: db.workerUrl, jobs: spec('sleeper'), profile })
+  const profile = jobProfile({ concurrency: 6 }, shortLease)
+  await using sleeper = await spawnWorker({ url: db.workerUrl, jobs: slowJobs('sleeper'), profile })
   await sleeper.events.event('job.finished', { nth: 8 })
   sleeper.kill('SIGSTOP')
-  await using heir = await spawnWorker({ url: db.workerUrl, jobs: spec('heir'), profile })
+  await using heir = await spawnWorker({ url: db.workerUrl, jobs: slowJobs('heir'), profile })
   await heir.events.event('job.rescued', { limitMs: 60_000 })
   await drained(db, 60_000)
   sleeper.kill('SIGCONT')

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DeadlockDetected, defineJob, discardOn, exponential, polynomial, retryOn, snooze } from '../../src/index.ts'
+import {
+  DeadlockDetected,
+  defineJob,
+  discardOn,
+  exponential,
+  polynomial,
+  retryOn,
+  snooze,
+  type WaitPolicy,
+} from '../../src/index.ts'
 import { delayOf, judge } from '../../src/jobs/policy.ts'
 
 class Refused extends Error {}
@@ -136,7 +145,10 @@ describe('for any policy', () => {
         let tries: Record<string, number> = {}
         for (let attempt = 1; ; attempt++) {
           const verdict = judge(policy, fail(error, tries))
-          if (verdict.kind !== 'retry') return void expect(attempt).toBe(allowed)
+          if (verdict.kind !== 'retry') {
+            expect(attempt).toBe(allowed)
+            return
+          }
           tries = verdict.tries
         }
       }),
@@ -177,8 +189,9 @@ describe('for any policy', () => {
   })
 })
 
+const first = (policy: WaitPolicy): number[] => [1, 2, 3, 4].map((n) => policy.delayMs(n))
+
 test('waits are those that the documentation shows', () => {
-  const first = (policy: { delayMs(attempt: number): number }): number[] => [1, 2, 3, 4].map((n) => policy.delayMs(n))
   expect(first(exponential({ base: '2s' }))).toEqual([2_000, 4_000, 8_000, 16_000])
   expect(first(polynomial({ base: '2s' }))).toEqual([3_000, 18_000, 83_000, 258_000])
   expect(exponential().delayMs(500)).toBe(3_600_000)
@@ -186,8 +199,9 @@ test('waits are those that the documentation shows', () => {
   expect(spread).toEqual([8_500, 10_000, 11_500])
 })
 
+const perform = (): undefined => undefined
+
 describe('is refused when it is defined', () => {
-  const perform = (): undefined => undefined
   test.each([
     ['a rule for nothing', () => retryOn({}), 'takes error classes'],
     ['a rule for a number', () => discardOn(5 as never), 'takes error classes'],

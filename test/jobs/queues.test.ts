@@ -67,8 +67,8 @@ test('a heavier queue is served more often, and a lighter one all the same', { t
 describe('a paused queue', () => {
   test('starts nothing until it is resumed; others go on, and so does what runs', async () => {
     await using db = await testDatabase()
-    let finish = (): void => undefined
-    const long = defineJob({ name: 'long', perform: () => new Promise<void>((resolve) => void (finish = resolve)) })
+    const finish: (() => void)[] = []
+    const long = defineJob({ name: 'long', perform: () => new Promise<void>((resolve) => void finish.push(resolve)) })
     await using worker = await startedWorker(db, [noop, long])
     const running = await worker.jobs.enqueue(long, undefined, { queue: 'shop' })
     await worker.events.event('job.started')
@@ -77,7 +77,7 @@ describe('a paused queue', () => {
     await worker.jobs.enqueueMany(noop, many(5), { queue: 'shop' })
     await refreshed(worker)
     expect(await liveJobs(db)).toBe(6)
-    finish()
+    finish.pop()?.()
     expect(await worker.events.event('job.finished', { nth: 5 })).toMatchObject({ jobId: running.id })
     expect(await worker.sluice.queues.list()).toContainEqual(
       expect.objectContaining({ name: 'shop', paused: true, pausedBy: 'ada', waiting: 5, running: 0 }),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { jobProfile, jobWorker, liveJobs, startedWorker, withLedger } from '../support/jobs.ts'
+import { jobProfile, jobWorker, liveJobs, shortLease, startedWorker, withLedger } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 import { spawnWorker } from '../support/worker.ts'
 
@@ -18,7 +18,7 @@ const clean = [{ claimed: 0, claims: 0, workers: 0 }]
 
 test('running jobs may end, fetched ones go back, and nothing stays claimed', async () => {
   await using db = await testDatabase()
-  const short = defineJob({ name: 'short', args: numbered, perform: () => sleep(300) as Promise<never> })
+  const short = defineJob({ name: 'short', args: numbered, perform: () => sleep(300) })
   await using worker = jobWorker(db, [short], { concurrency: 3 })
   await worker.jobs.enqueueMany(short, many(50))
   await worker.sluice.start()
@@ -130,7 +130,11 @@ test.each([
 test('a second signal forces a worker out that still waits for its handlers', async () => {
   await using db = await testDatabase()
   const jobs = `const jobs = [defineJob({ name: 'deaf', perform: () => new Promise(() => undefined) })]`
-  await using worker = await spawnWorker({ url: db.workerUrl, jobs, profile: jobProfile({}, { stop: '10m' }) })
+  await using worker = await spawnWorker({
+    url: db.workerUrl,
+    jobs,
+    profile: jobProfile({}, { ...shortLease, stop: '10m' }),
+  })
   await worker.events.event('worker.started')
   await db.query(`select sluice.enqueue('{"job": "deaf"}')`)
   await worker.events.event('job.started')
@@ -144,7 +148,7 @@ test('a second signal forces a worker out that still waits for its handlers', as
   })
   expect(await worker.exited).toBe(143)
   // What it could not give back is freed by the next worker once its lease is over.
-  await using next = await startedWorker(db, [])
+  await using next = await startedWorker(db, [], {}, { worker: shortLease })
   expect(await next.events.event('job.rescued')).toMatchObject({ name: 'deaf' })
   await until('nothing is claimed', async () => (await db.value('select count(*)::int from sluice.job_claim')) === 0)
 })

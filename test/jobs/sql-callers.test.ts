@@ -88,7 +88,8 @@ describe('by SQL', () => {
     await tx.query('begin; insert into users values (1), (2); rollback')
     await tx.query('insert into users values (3), (4)')
     await worker.events.event('job.finished', { nth: 2 })
-    expect(seen.toSorted()).toEqual([3, 4])
+    expect(new Set(seen)).toEqual(new Set([3, 4]))
+    expect(seen).toHaveLength(2)
     expect(await liveJobs(db)).toBe(0)
   })
 

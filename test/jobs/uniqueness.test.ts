@@ -25,9 +25,9 @@ test('the key is the args, in whatever order they are given', async () => {
 
 test('a key of the definition decides instead, for each job name on its own', async () => {
   await using db = await testDatabase()
-  const key = ({ a }: { a: number }): string => `a${a}`
-  const one = defineJob({ name: 'one', unique: { key }, ...idle })
-  const two = defineJob({ name: 'two', unique: { key }, ...idle })
+  const unique = { key: ({ a }: { a: number }) => `a${a}` }
+  const one = defineJob({ name: 'one', unique, ...idle })
+  const two = defineJob({ name: 'two', unique, ...idle })
   await using worker = jobWorker(db, [one, two])
   await worker.jobs.enqueue(one, { a: 1, b: 1 })
   expect(await worker.jobs.enqueue(one, { a: 1, b: 2 })).toMatchObject({ duplicate: true })
@@ -102,24 +102,28 @@ test('the time counts from the moment at which the job may run', async () => {
   expect(Number(lock?.expires_at) - Number((await worker.jobs.get(id)).runAt)).toBe(3_600_000)
 })
 
-describe('from inside perform', () => {
-  const requeueing = (until: 'start' | 'success', transaction: boolean): { job: JobDefinition; answers: unknown[] } => {
-    const answers: unknown[] = []
-    const spec = { name: 'requeue', unique: { until } } as const
-    const job: JobDefinition<undefined> = transaction
-      ? defineJob({ ...spec, transaction: true, perform: async ({ enqueue }) => again(enqueue) })
-      : defineJob({ ...spec, perform: async ({ enqueue }) => again(enqueue) })
-    const again = async (enqueue: (definition: typeof job) => Promise<{ duplicate: boolean }>): Promise<void> => {
-      if (answers.length < 3) answers.push((await enqueue(job)).duplicate)
-    }
-    return { job, answers }
+/** A job that enqueues itself three times, and the answers that it got. */
+const requeueing = (
+  end: 'start' | 'success',
+  transaction: boolean,
+): { job: JobDefinition<undefined>; answers: unknown[] } => {
+  const answers: unknown[] = []
+  const spec = { name: 'requeue', unique: { until: end } } as const
+  const job: JobDefinition<undefined> = transaction
+    ? defineJob({ ...spec, transaction: true, perform: async ({ enqueue }) => again(enqueue) })
+    : defineJob({ ...spec, perform: async ({ enqueue }) => again(enqueue) })
+  const again = async (enqueue: (definition: typeof job) => Promise<{ duplicate: boolean }>): Promise<void> => {
+    if (answers.length < 3) answers.push((await enqueue(job)).duplicate)
   }
+  return { job, answers }
+}
 
+describe('from inside perform', () => {
   test.each([false, true])('a job requeues itself under until start (in a transaction: %s)', async (transaction) => {
     await using db = await testDatabase()
     const { job, answers } = requeueing('start', transaction)
     await using worker = await startedWorker(db, [job])
-    await worker.jobs.enqueue(job as JobDefinition<undefined>)
+    await worker.jobs.enqueue(job)
     await worker.events.event('job.finished', { nth: 4 })
     expect(answers).toEqual([false, false, false])
     expect(await liveJobs(db)).toBe(0)
@@ -129,12 +133,12 @@ describe('from inside perform', () => {
     await using db = await testDatabase()
     const { job, answers } = requeueing('success', transaction)
     await using worker = await startedWorker(db, [job])
-    await worker.jobs.enqueue(job as JobDefinition<undefined>)
+    await worker.jobs.enqueue(job)
     await worker.events.event('job.finished')
     expect(answers).toEqual([true])
     expect(await liveJobs(db)).toBe(0)
     // After its end the way is free.
-    expect(await worker.jobs.enqueue(job as JobDefinition<undefined>)).toMatchObject({ duplicate: false })
+    expect(await worker.jobs.enqueue(job)).toMatchObject({ duplicate: false })
   })
 })
 
@@ -218,11 +222,11 @@ test('a retrying job keeps its key', async () => {
 
 test('a key until start is free while the job runs, and not before', async () => {
   await using db = await testDatabase()
-  let finish = (): void => undefined
+  const finish: (() => void)[] = []
   const long = defineJob({
     name: 'long',
     unique: { until: 'start' },
-    perform: () => new Promise<void>((resolve) => void (finish = resolve)),
+    perform: () => new Promise<void>((resolve) => void finish.push(resolve)),
   })
   await using worker = jobWorker(db, [long], { concurrency: 1 })
   const first = await worker.jobs.enqueue(long)
@@ -230,9 +234,9 @@ test('a key until start is free while the job runs, and not before', async () =>
   await worker.sluice.start()
   await worker.events.event('job.started')
   expect(await worker.jobs.enqueue(long)).toMatchObject({ duplicate: false })
-  finish()
+  finish.pop()?.()
   await worker.events.event('job.started', { nth: 2 })
-  finish()
+  finish.pop()?.()
   await drained(db)
 })
 

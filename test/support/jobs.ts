@@ -14,6 +14,9 @@ export interface JobWorker extends AsyncDisposable {
 
 type JobSettings = NonNullable<NonNullable<SluiceConfig['worker']>['jobs']>
 
+/** For tests in which workers die: others take over soon. Elsewhere a busy machine must not look like a crash. */
+export const shortLease = { lease: '1.5s' } as const
+
 /** The test profile for jobs: short waits, and as many at once as the test asks for. */
 export function jobProfile(
   settings: JobSettings = {},
@@ -21,7 +24,7 @@ export function jobProfile(
 ): Required<Pick<SluiceConfig, 'worker' | 'timeouts'>> {
   return {
     ...testProfile,
-    worker: { ...testProfile.worker, ...rest, jobs: { concurrency: 5, poll: '100ms', ...settings } },
+    worker: { ...testProfile.worker, lease: '10s', ...rest, jobs: { concurrency: 5, poll: '100ms', ...settings } },
   }
 }
 

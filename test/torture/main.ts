@@ -1,10 +1,14 @@
 // npm run torture -- operations [--rows 200000] [--processes 3] [--lanes 3] [--kills 20] [--stops 10] [--only <scenario>]
 // [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
+// npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
+// [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { startCluster } from '../support/cluster.ts'
+import { phases, runPhase } from './jobs/suite.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
 import { restarting } from './restarts.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
@@ -20,13 +24,15 @@ const { positionals, values } = parseArgs({
     rows: { type: 'string', default: '200000' },
     processes: { type: 'string', default: '3' },
     lanes: { type: 'string', default: '3' },
-    kills: { type: 'string', default: '20' },
-    stops: { type: 'string', default: '10' },
+    jobs: { type: 'string', default: '20000' },
+    kills: { type: 'string' },
+    stops: { type: 'string' },
+    cuts: { type: 'string', default: '60' },
+    restarts: { type: 'string', default: '4' },
     mutant: { type: 'string' },
     only: { type: 'string' },
   },
 })
-const [kills, stops] = [Number(values.kills), Number(values.stops)]
 
 function report(name: string, outcome: Outcome, least: Minimum): boolean {
   const held = outcome.wrong === 0 && outcome.counted === outcome.rows && outcome.status === 'finished'
@@ -36,19 +42,37 @@ function report(name: string, outcome: Outcome, least: Minimum): boolean {
   return held && hit
 }
 
-async function operations(): Promise<boolean> {
+interface Ground {
+  clusterUrl: string
+  restart: (nth: number) => Promise<EmbeddedPostgres>
+  /** The build to torture, where it is not the usual one. */
+  home: { package?: URL }
+}
+
+/** Runs suites on a server of their own with fsync on: crashes must be survived by what is really written. */
+async function onOwnServer(suite: (ground: Ground) => Promise<boolean>): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-torture-'))
-  // A server with fsync on: crashes must be survived by what is really written.
   const cluster = await startCluster(folder, { settings: { max_connections: '200' } })
   const server = restarting(cluster, folder)
   await using planted = values.mutant === undefined ? undefined : await plant(mutantName(values.mutant))
+  const home = planted === undefined ? {} : { package: planted.package }
+  try {
+    return await suite({ clusterUrl: cluster.url, restart: (nth) => server.restart(nth), home })
+  } finally {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function operations({ clusterUrl, restart, home }: Ground): Promise<boolean> {
+  const [kills, stops] = [Number(values.kills ?? 20), Number(values.stops ?? 10)]
   const plan = (faults: number): Plan => ({
-    clusterUrl: cluster.url,
+    clusterUrl,
     rows: Number(values.rows),
     processes: Number(values.processes),
     lanes: Number(values.lanes),
     faults,
-    ...(planted === undefined ? {} : { package: planted.package }),
+    ...home,
   })
   const scenarios: Record<string, () => Promise<boolean>> = {
     kills: async () => report(`${kills} SIGKILLs`, await killWorkers(plan(kills)), { faults: kills }),
@@ -58,19 +82,31 @@ async function operations(): Promise<boolean> {
         fenceRefusals: Math.floor(stops / 2),
       }),
     commits: async () => report('10 lost COMMITs', await loseCommits(plan(10)), { faults: 10 }),
-    restarts: async () =>
-      report('3 restarts', await restartServer(plan(3), (nth) => server.restart(nth)), { faults: 3 }),
+    restarts: async () => report('3 restarts', await restartServer(plan(3), restart), { faults: 3 }),
   }
-  try {
-    let good = true
-    for (const [name, scenario] of Object.entries(scenarios)) {
-      if (values.only === undefined || values.only === name) good = (await scenario()) && good
-    }
-    return good
-  } finally {
-    await server.stop()
-    await rm(folder, { recursive: true, force: true })
+  let good = true
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    if (values.only === undefined || values.only === name) good = (await scenario()) && good
   }
+  return good
+}
+
+async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
+  const amounts = {
+    jobs: Number(values.jobs),
+    kills: Number(values.kills ?? 60),
+    stops: Number(values.stops ?? 12),
+    cuts: Number(values.cuts),
+    restarts: Number(values.restarts),
+  }
+  const all = Object.entries(phases(amounts))
+  const rest = { clusterUrl, restart, jobs: Math.ceil(amounts.jobs / all.length), processes: Number(values.processes) }
+  let good = true
+  for (const [name, phase] of all) {
+    if (values.only !== undefined && values.only !== name) continue
+    good = (await runPhase(name, phase, { ...rest, ...home }, (line) => process.stdout.write(`${line}\n`))) && good
+  }
+  return good
 }
 
 function mutantName(name: string): MutantName {
@@ -78,13 +114,17 @@ function mutantName(name: string): MutantName {
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
-if (positionals[0] !== 'operations') {
+const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs }
+const suite = suites[positionals[0] ?? '']
+if (suite === undefined) {
   process.stderr.write(
     'usage: npm run torture -- operations [--rows n] [--processes n] [--lanes n] [--kills n] [--stops n] ' +
-      '[--only kills|stops|commits|restarts] [--mutant name]\n',
+      '[--only kills|stops|commits|restarts] [--mutant name]\n' +
+      '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
+      '[--only kills|stops|cuts|restarts] [--mutant name]\n',
   )
   process.exit(2)
 }
-const good = await operations()
+const good = await onOwnServer(suite)
 process.stdout.write(good ? 'all held\n' : 'FAILED\n')
 process.exit(good ? 0 : 1)

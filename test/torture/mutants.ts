@@ -38,6 +38,35 @@ export const mutants = {
       },
     ],
   },
+  'job-claim-not-locked': {
+    breaks:
+      'a stale worker commits nothing: a transactional job looks at its claim once, and neither locks nor asks again',
+    edits: [
+      { file: 'store/jobs/settle.js', from: /\s*for update of j`/, to: '`' },
+      { file: 'jobs/transactional.js', from: /if \(ids\.length === 0\)\s*throw new JobLost\(\);/, to: '' },
+    ],
+  },
+  'job-completed-without-nonce': {
+    breaks: 'a stale worker ends nothing: jobs are completed by their id alone',
+    edits: [
+      {
+        file: 'store/migrations/0006_create_jobs.sql',
+        from: 'where j.id = d.id and j.claim_id = d.claim_id',
+        to: 'where j.id = d.id',
+      },
+    ],
+  },
+  'job-rescued-without-guard': {
+    breaks: 'only what a silent worker holds is freed: jobs are freed that it held once and others hold now',
+    edits: [
+      {
+        file: 'store/jobs/rescue.js',
+        from: 'j.id = any(g.job_ids) and j.claim_id = g.id\n     for',
+        to: 'j.id = any(g.job_ids)\n     for',
+      },
+      { file: 'store/jobs/rescue.js', from: /and j\.claim_id = f\.claim_id/, to: '' },
+    ],
+  },
 } satisfies Record<string, Mutant>
 
 export type MutantName = keyof typeof mutants
