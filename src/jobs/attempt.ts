@@ -1,3 +1,4 @@
+import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { storable } from '../std/storable.ts'
 import type { ClaimedJob } from '../store/jobs/claim.ts'
@@ -111,6 +112,14 @@ export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, r
   }
 }
 
+/** The connection on which a transactional attempt ran broke, and nothing of it was committed. */
+export class ConnectionBroken extends Error {
+  override readonly name = 'ConnectionBroken'
+}
+
+/** So often a broken connection is nobody's fault; a handler that breaks it every time is at fault. */
+const mostBreaks = 20
+
 /** The ending of an attempt that threw. */
 export function endingAfter(thrown: unknown, attempt: Attempt, runMs: number, random: number): Ending {
   const { job, claimId, definition } = attempt
@@ -121,6 +130,13 @@ export function endingAfter(thrown: unknown, attempt: Attempt, runMs: number, ra
   }
   const error = errorRecord(thrown)
   const tries = job.tries ?? {}
+  const breaks = (tries[ConnectionBroken.name] ?? 0) + 1
+  if (thrown instanceof ConnectionBroken && breaks <= mostBreaks) {
+    const delayMs = backoffMs(breaks, { baseMs: 500, maxMs: 30_000 }, random)
+    const rest = { error, tries: { ...tries, [ConnectionBroken.name]: breaks }, counts: false, runMs }
+    const reason = 'its connection to the database broke, which counts as no attempt'
+    return { kind: 'postponed', id, claimId, verdict: 'retry', reason, delayMs, ...rest }
+  }
   const verdict = judge(definition, { error: thrown, tries, random })
   if (verdict.kind !== 'retry') {
     return { ...buried(id, claimId, { outcome: verdict.kind, reason: verdict.reason, runMs }), error }

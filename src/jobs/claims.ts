@@ -29,11 +29,17 @@ const refreshEveryMs = 1_000
 const doubtMs = 120_000
 const nothing: Claimed = { claimId: '', jobs: [] }
 
-/** How many jobs, and how many of those on which a worker has died. */
+/** How many jobs, how many of them where a worker has died, and where more than one has. */
 interface Order {
   workerId: string
   limit: number
+  free: number
   suspects: number
+}
+
+/** Whether a job is to run without others of its kind: more than one worker has died with it at hand. */
+export function isSuspect({ crashes }: ClaimedJob): boolean {
+  return crashes > 1
 }
 
 /** Claims jobs for one process: knows its queues and classes, and where to look next. */
@@ -96,9 +102,11 @@ export class Claims {
       ),
     ]
     for (const queue of open.filter(({ limited }) => limited)) {
-      const wanted = order.limit - taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
-      const suspected = taken.some(({ jobs }) => jobs.some(({ crashes }) => crashes > 0))
-      const rest = { ...order, limit: wanted, suspects: suspected ? 0 : order.suspects }
+      const count = taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
+      const wanted = order.limit - count
+      const suspected = taken.some(({ jobs }) => jobs.some(isSuspect))
+      const free = Math.max(0, order.free - count)
+      const rest = { ...order, limit: wanted, free, suspects: suspected ? 0 : order.suspects }
       if (wanted > 0) taken.push(...(await this.#takeLimited(queue, rest)))
     }
     return taken.filter(({ jobs }) => jobs.length > 0)
@@ -118,13 +126,15 @@ export class Claims {
     let left = tokens?.granted ?? 0
     if (left === 0) return []
     const taken: Claimed[] = []
+    // One kind after the other: together they could be more than the tokens are for.
     for (const share of [
-      { limit: 0, suspects: order.suspects },
-      { limit: left, suspects: 0 },
+      { limit: 0, free: 0, suspects: order.suspects },
+      { limit: 0, free: order.free, suspects: 0 },
+      { limit: left, free: 0, suspects: 0 },
     ]) {
-      const limit = Math.min(share.limit, left)
-      if (limit + share.suspects === 0) continue
-      const claimed = await this.#claim([queue], { ...order, ...share, limit }, true)
+      const [limit, free] = [Math.min(share.limit, left), Math.min(share.free, left)]
+      if (left === 0 || limit + free + share.suspects === 0) continue
+      const claimed = await this.#claim([queue], { ...order, ...share, limit, free }, true)
       left -= claimed.jobs.length
       taken.push(claimed)
     }
@@ -132,7 +142,7 @@ export class Claims {
     return taken
   }
 
-  async #claim(queues: readonly QueueState[], { workerId, limit, suspects }: Order, sweep: boolean): Promise<Claimed> {
+  async #claim(queues: readonly QueueState[], asked: Order, sweep: boolean): Promise<Claimed> {
     const { control } = this.#database
     await this.#takeBack()
     const claimId = nonce()
@@ -140,8 +150,7 @@ export class Claims {
     const lanes = this.#floors.lanes(queueIds, { sweep })
     const classIds = [...this.#classes.keys()]
     const began = performance.now()
-    const order = { claimId, workerId, classIds, queueIds, lanes, limit, suspects }
-    const jobs = await claim(control, order).catch((error: unknown) => {
+    const jobs = await claim(control, { ...asked, claimId, classIds, queueIds, lanes }).catch((error: unknown) => {
       this.#doubtful.set(claimId, performance.now())
       throw error
     })

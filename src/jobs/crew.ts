@@ -9,9 +9,10 @@
  * the statement that starts or ends their job, and what waits behind a concurrency key is let in by the transaction
  * that made room. Hints (LISTEN, a wake-up from this process) only save time: polling finds everything.
  *
- * On a crash the worker's sign of life stops, any other worker frees its jobs, and they run again. One that was running
- * when a worker died is suspect: a process runs one of these at a time, so that a job that kills its worker is found
- * and isolated, and not its neighbours.
+ * On a crash the worker's sign of life stops, any other worker frees its jobs, and they run again. Which of them was
+ * its death is not known. They come back only where they can begin at once; those that were there when a second worker
+ * died are suspect, and a process runs one of these at a time: so a job that kills its workers is found and isolated,
+ * and not its neighbours.
  */
 import type { Crew, Shift } from '../runtime/crew.ts'
 import { backoffMs } from '../std/backoff.ts'
@@ -21,7 +22,7 @@ import type { Database } from '../store/database.ts'
 import { Attempt, released, WorkerStopping } from './attempt.ts'
 import { Bell } from './bell.ts'
 import { keepJobs } from './chores.ts'
-import { Claims, type Claimed, type Weights } from './claims.ts'
+import { Claims, isSuspect, type Claimed, type Weights } from './claims.ts'
 import { Completer } from './completer.ts'
 import type { ContextTools } from './context.ts'
 import type { JobRegistry } from './define.ts'
@@ -57,7 +58,7 @@ export class JobCrew implements Crew {
   #runner: Runner | undefined
   #completer: Completer | undefined
   readonly #buffer = new Fifo<Attempt>()
-  /** Jobs at hand on which a worker has died. */
+  /** Jobs at hand on which more than one worker has died. */
   #suspects = 0
   #filling = false
   #stopping: AbortSignal | undefined
@@ -158,7 +159,8 @@ export class JobCrew implements Crew {
   async #take({ workerId }: Shift, limit: number): Promise<boolean> {
     const hinted = this.#hinted
     this.#hinted = false
-    const taken = await this.#claims.take({ workerId, limit, suspects: this.#suspects > 0 ? 0 : 1, hinted })
+    const free = Math.max(0, this.#options.concurrency - (this.#runner?.running.size ?? 0) - this.#buffer.length)
+    const taken = await this.#claims.take({ workerId, limit, free, suspects: this.#suspects > 0 ? 0 : 1, hinted })
     for (const claimed of taken) this.#receive(claimed)
     this.#dispatch()
     const count = taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
@@ -170,8 +172,11 @@ export class JobCrew implements Crew {
     const now = Date.now()
     for (const job of jobs) {
       const [definition, queue] = [this.#claims.definitionOf(job), this.#claims.queueName(job)]
-      this.#buffer.push(new Attempt(job, { claimId, definition, queue, now }))
-      if (job.crashes > 0) this.#suspects += 1
+      const attempt = new Attempt(job, { claimId, definition, queue, now })
+      // What may have killed a worker begins at once, or it would be blamed for what it did not see.
+      if (job.crashes > 0) this.#buffer.pushFirst(attempt)
+      else this.#buffer.push(attempt)
+      if (isSuspect(job)) this.#suspects += 1
     }
   }
 
@@ -199,11 +204,9 @@ export class JobCrew implements Crew {
       this.#completer?.left(attempt.claimId)
       this.#reportLost(attempt)
     } else this.#completer?.end(attempt, result)
-    if (attempt.job.crashes > 0) {
-      // The next suspect may come only now.
-      this.#suspects -= 1
-      this.wake()
-    }
+    // What comes back from the dead comes only where it can begin at once.
+    if (attempt.job.crashes > 0) this.wake()
+    if (isSuspect(attempt.job)) this.#suspects -= 1
     this.#freed()
   }
 

@@ -94,7 +94,7 @@ class Bench {
     // It remembers nothing from the last time, so that it overlooks nothing.
     const claims = new Claims({ ...this.#deps, weights: undefined })
     await claims.open()
-    const taken = await claims.take({ workerId: this.#workerId, limit: 1, suspects: 1, hinted: true })
+    const taken = await claims.take({ workerId: this.#workerId, limit: 1, free: 1, suspects: 1, hinted: true })
     const now = Date.now()
     return taken.flatMap(({ claimId, jobs }) => {
       this.#open.set(claimId, jobs.length)

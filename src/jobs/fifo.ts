@@ -11,6 +11,12 @@ export class Fifo<T> {
     this.#items.push(item)
   }
 
+  /** Puts an item before all others. */
+  pushFirst(item: T): void {
+    if (this.#head === 0) this.#items.unshift(item)
+    else this.#items[--this.#head] = item
+  }
+
   shift(): T | undefined {
     if (this.#head === this.#items.length) return undefined
     const item = this.#items[this.#head]

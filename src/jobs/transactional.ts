@@ -1,10 +1,11 @@
 import { backoffMs } from '../std/backoff.ts'
+import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as settle from '../store/jobs/settle.ts'
 import { classify } from '../store/sqlstate.ts'
-import { endingOf, type Attempt } from './attempt.ts'
+import { ConnectionBroken, endingOf, type Attempt } from './attempt.ts'
 import { writeEndings, type Ending } from './endings.ts'
 
 /** The claim is somebody else's by now. */
@@ -23,20 +24,40 @@ export async function runInTransaction(
 ): Promise<{ ending: Ending; admitted: number }> {
   const began = performance.now()
   const claim = { id: attempt.job.id, claimId: attempt.claimId }
+  // A broken connection of the handler's own, to whatever, is a failure of the handler.
+  let handlerFailed = false
   try {
     return await database.work.transaction(async (transaction) => {
       const mine = await settle.held(transaction, { claims: [claim] })
       if (mine.length === 0) throw new JobLost()
-      const ending = endingOf(await work(transaction), attempt, Math.round(performance.now() - began))
+      const [tx, isBroken] = watched(transaction)
+      const returned = await work(tx).catch((error: unknown) => {
+        handlerFailed = !isBroken()
+        throw error
+      })
+      const ending = endingOf(returned, attempt, Math.round(performance.now() - began))
       const { ids, admitted } = await writeEndings(transaction, { endings: [ending], emptyClaims: [], workerId })
       if (ids.length === 0) throw new JobLost()
       return { ending, admitted }
     })
   } catch (error) {
     if (classify(error) !== 'connection') throw error
-    if ((await outcomeInDoubt(database, claim)) === 'rolled back') throw error
+    if ((await outcomeInDoubt(database, claim)) === 'rolled back') {
+      throw handlerFailed ? error : new ConnectionBroken(errorRecord(error).message, { cause: error })
+    }
     return { ending: endingOf(undefined, attempt, Math.round(performance.now() - began)), admitted: 0 }
   }
+}
+
+/** The same connection, and whether it broke under a statement. */
+function watched(connection: Connection): [Connection, isBroken: () => boolean] {
+  let broken = false
+  const query: Connection['query'] = async (text, values) =>
+    connection.query(text, values).catch((error: unknown) => {
+      broken ||= classify(error) === 'connection'
+      throw error
+    })
+  return [{ query }, () => broken]
 }
 
 /** After a broken connection only the job's row knows whether the COMMIT took effect. Waits for the doubt to end. */

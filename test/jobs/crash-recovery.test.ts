@@ -175,6 +175,41 @@ test('a worker that was stopped for longer than its lease completes nothing when
   await drained(db)
 })
 
+test('a worker that wakes too late can neither complete, retry nor cancel what another one runs', limit, async () => {
+  await using db = await testDatabase()
+  const names = ['completes', 'throws', 'cancels', 'snoozes']
+  const jobs = `
+const ways = { completes: () => undefined, cancels: () => cancel('late'), snoozes: () => snooze('1h'),
+  throws() { throw new Error('late') } }
+const jobs = Object.entries(ways).map(([name, way]) => defineJob({ name, async perform() {
+  await new Promise((done) => setTimeout(done, 3_000))
+  return way()
+} }))`
+  await using sleeper = await spawnWorker({ url: db.workerUrl, jobs, profile: jobProfile({}, shortLease) })
+  const release: (() => void)[] = []
+  const held = names.map((name) =>
+    defineJob({ name, perform: () => new Promise<void>((resolve) => void release.push(resolve)) }),
+  )
+  const heirs = held.map((definition) => jobWorker(db, [definition], {}, { worker: { lease: '3s' } }))
+  for (const [at, definition] of held.entries()) await heirs[at]?.jobs.enqueue(definition)
+  await sleeper.events.event('job.started', { nth: 4 })
+  sleeper.kill('SIGSTOP')
+  for (const { sluice } of heirs) await sluice.start()
+  await until('all were taken over', () => release.length === 4, 60_000)
+  sleeper.kill('SIGCONT')
+  await sleeper.events.event('job.lost', { nth: 4 })
+  expect(await db.query('select attempt, claim_id is not null as claimed from sluice.job')).toEqual(
+    names.map(() => ({ attempt: 2, claimed: true })),
+  )
+  for (const finish of release) finish()
+  await drained(db)
+  expect(await db.value('select count(*)::int from sluice.job_history where attempt = 2')).toBe(4)
+  expect(await db.value('select count(*)::int from sluice.job_dead')).toBe(0)
+  expect(await attemptsOf(db, 'crash')).toBe(4)
+  expect(await db.value('select count(*)::int from sluice.job_attempt')).toBe(4)
+  await Promise.all(heirs.map(({ sluice }) => sluice.stop()))
+})
+
 test(
   'a worker that cannot reach the database for a while keeps what it has done, and completes it',
   limit,

@@ -324,7 +324,7 @@ table worker
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function admit_waiting_jobs() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_suspects integer) returns text set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer) returns text set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}

@@ -20,7 +20,7 @@ export interface SpawnOptions {
   url: string
   /** Module text that makes `operations`, with `expire`, `defineOperation` and `sql` at hand. */
   operations?: string
-  /** Module text that makes `jobs`, with `defineJob`, `retryOn` and `snooze` at hand. */
+  /** Module text that makes `jobs`, with `defineJob`, `retryOn`, `snooze` and `cancel` at hand. */
   jobs?: string
   profile?: object
   package?: URL
@@ -44,7 +44,7 @@ export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker>
   const config = join(folder, 'sluice.config.mjs')
   await writeFile(
     config,
-    `import { defineJob, defineOperation, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
+    `import { cancel, defineJob, defineOperation, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
 ${options.operations ?? 'const operations = []'}
 ${options.jobs ?? 'const jobs = []'}
 export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs }

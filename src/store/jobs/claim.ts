@@ -55,8 +55,11 @@ export interface ClaimOrder {
   classIds: readonly number[]
   queueIds: readonly number[]
   lanes: readonly Lane[]
-  /** How many jobs at most, and how many of those on which a worker has died. */
+  /** How many jobs at most. */
   limit: number
+  /** How many could begin at once: more of those that were claimed when a worker died do not come. */
+  free: number
+  /** How many of those on which workers have died more than once. */
   suspects: number
 }
 
@@ -74,7 +77,7 @@ export async function claim(connection: StoreConnection, order: ClaimOrder): Pro
 
 const claimJobs = statement<ClaimOrder, { jobs: string | null }>(
   'job.claim',
-  `select sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9) as jobs`,
+  `select sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as jobs`,
   (o) => [
     o.claimId,
     o.workerId,
@@ -84,6 +87,7 @@ const claimJobs = statement<ClaimOrder, { jobs: string | null }>(
     o.lanes.map((l) => l.priority),
     o.lanes.map((l) => l.floor),
     o.limit,
+    o.free,
     o.suspects,
   ],
   { prepare: true },

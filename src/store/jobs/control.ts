@@ -56,9 +56,12 @@ export const endWaiting = statement<
        key_hash, key_limit, tags
      from gone
    ), unlocked as (
-     delete from sluice.job_lock l
-     where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
-       and l.job_id = any(array(select id from gone where unique_hash is not null))
+     delete from sluice.job_lock d
+     where d.ctid = any(array(
+       select l.ctid from sluice.job_lock l
+       where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
+         and l.job_id = any(array(select id from gone where unique_hash is not null))
+       for update skip locked))
    )
    select id, key_hash::text as key
    from gone`,

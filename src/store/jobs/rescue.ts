@@ -75,9 +75,12 @@ export const quarantinePoison = statement<
        format('its worker died %s times while it ran', crashes), args, key, key_hash, key_limit, tags
      from gone
    ), unlocked as (
-     delete from sluice.job_lock l
-     where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
-       and l.job_id = any(array(select id from gone where unique_hash is not null))
+     delete from sluice.job_lock d
+     where d.ctid = any(array(
+       select l.ctid from sluice.job_lock l
+       where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
+         and l.job_id = any(array(select id from gone where unique_hash is not null))
+       for update skip locked))
    )
    select g.id, c.name, g.crashes, g.key_hash::text as key
    from gone g

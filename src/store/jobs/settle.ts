@@ -128,9 +128,12 @@ export const bury = statement<{ burials: readonly Burial[]; workerId: string }, 
      select id, $2, run_ms, attempt, outcome, reason, error
      from gone
    ), unlocked as (
-     delete from sluice.job_lock l
-     where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
-       and l.job_id = any(array(select id from gone where unique_hash is not null))
+     delete from sluice.job_lock d
+     where d.ctid = any(array(
+       select l.ctid from sluice.job_lock l
+       where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
+         and l.job_id = any(array(select id from gone where unique_hash is not null))
+       for update skip locked))
    )
    select id, key_hash::text as key
    from gone`,

@@ -272,7 +272,7 @@ $$;
 -- which change faster than anybody can take them: only indexes and row addresses are good here.
 create function sluice.claim_jobs(
   p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[],
-  p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_suspects integer
+  p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer
 ) returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -292,7 +292,8 @@ declare
   cancelled bigint[] := array(select job_id from sluice.job_cancel);
   jobs text;
 begin
-  -- Next in line, and one on which a worker has died.
+  -- Next in line. What was claimed when a worker died may have been its death, or only fetched ahead: it comes only
+  -- where it can begin at once, so that a second death says more; after that, one at a time.
   picked := array(
     select j.ctid
     from unnest(p_queue_ids) q(id)
@@ -304,6 +305,19 @@ begin
       limit p_limit
       for update skip locked) j
     limit p_limit);
+  if p_free > 0 then
+    picked := picked || array(
+      select j.ctid
+      from unnest(p_queue_ids) q(id)
+      cross join lateral (
+        select ctid from sluice.job j
+        where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
+          and j.claim_id is null and j.crashes = 1 and j.class_id = any(p_class_ids)
+        order by j.queue_id, j.priority, j.id
+        limit p_free
+        for update skip locked) j
+      limit p_free);
+  end if;
   if p_suspects > 0 then
     picked := picked || array(
       select j.ctid
@@ -311,7 +325,7 @@ begin
       cross join lateral (
         select ctid from sluice.job j
         where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
-          and j.claim_id is null and j.crashes > 0 and j.class_id = any(p_class_ids)
+          and j.claim_id is null and j.crashes > 1 and j.class_id = any(p_class_ids)
         order by j.queue_id, j.priority, j.id
         limit p_suspects
         for update skip locked) j
@@ -376,10 +390,14 @@ begin
     from claimed
     having count(*) > 0
   ), unlocked as (
-    delete from sluice.job_lock l
-    where l.hash = any(array(select unique_hash from claimed where unique_hash is not null))
-      and l.job_id = any(array(select id from claimed where unique_hash is not null))
-      and l.until = 0
+    -- One that somebody is just taking over has expired, and is his.
+    delete from sluice.job_lock d
+    where d.ctid = any(array(
+      select l.ctid from sluice.job_lock l
+      where l.hash = any(array(select unique_hash from claimed where unique_hash is not null))
+        and l.job_id = any(array(select id from claimed where unique_hash is not null))
+        and l.until = 0
+      for update skip locked))
   )
   -- One text for all of them is made and read much faster than a row for each.
   select '[' || string_agg('[' || c.id || ',' || c.class_id || ',' || c.queue_id || ',' || c.priority || ',' || c.state
@@ -421,9 +439,12 @@ begin
       select id, claim_id, enqueued_at, class_id, queue_id, wait_ms, run_ms, attempt
       from done
     ), unlocked as (
-      delete from sluice.job_lock l
-      where l.hash = any(array(select unique_hash from done where unique_hash is not null))
-        and l.job_id = any(array(select id from done where unique_hash is not null))
+      delete from sluice.job_lock d
+      where d.ctid = any(array(
+        select l.ctid from sluice.job_lock l
+        where l.hash = any(array(select unique_hash from done where unique_hash is not null))
+          and l.job_id = any(array(select id from done where unique_hash is not null))
+        for update skip locked))
     ), dropped as (
       delete from sluice.job_claim
       where id = any(p_empty_claims)
@@ -539,19 +560,25 @@ begin
       statement_timestamp() + g.delay_ms * interval '1 millisecond') as run_at) t;
     -- A competing lock may come and go between two looks; each look is a statement with a snapshot of its own.
     for round in 1 .. 20 loop
-      with locked as (
+      -- A live lock is only looked at: the transaction may stay open for long, and its job must be able to free it.
+      with taken_over as (
+        update sluice.job_lock l
+        set job_id = g.id, class_id = g.class_id, until = g.until, expires_at = g.expires_at, key = g.unique_key
+        from (select distinct on (g.hash) g.* from unnest(items) g
+              where g.hash is not null and found[g.at + 1] is null order by g.hash, g.at) g
+        where l.hash = g.hash and l.expires_at <= clock_timestamp()
+        returning l.job_id
+      ), made as (
         insert into sluice.job_lock as l (hash, job_id, class_id, until, expires_at, key)
         select distinct on (g.hash) g.hash, g.id, g.class_id, g.until, g.expires_at, g.unique_key
         from unnest(items) g
         where g.hash is not null and found[g.at + 1] is null
+          and not exists (select from sluice.job_lock l where l.hash = g.hash)
         order by g.hash, g.at
-        on conflict (hash) do update
-        set job_id = excluded.job_id, class_id = excluded.class_id, until = excluded.until,
-          expires_at = excluded.expires_at, key = excluded.key
-        where l.expires_at <= clock_timestamp()
+        on conflict (hash) do nothing
         returning l.job_id
       )
-      select array_agg(job_id) into won from locked;
+      select array_agg(job_id) into won from (select job_id from taken_over union all select job_id from made) w;
       select array_agg(case when g.hash is null or g.id = any(won) then g.id
         else coalesce(found[g.at + 1], l.job_id) end order by g.at)
       into found
