@@ -199,14 +199,13 @@ export class JobCrew implements Crew {
     if (result.kind === 'written') {
       this.#completer?.left(attempt.claimId)
       if (result.admitted > 0) this.wake()
-      reportEnding(this.#deps.telemetry, attempt, result.ending)
+      this.#settled(attempt, result.ending, true)
     } else if (result.kind === 'lost') {
       this.#completer?.left(attempt.claimId)
-      this.#reportLost(attempt)
+      this.#settled(attempt, undefined, false)
     } else this.#completer?.end(attempt, result)
     // What comes back from the dead comes only where it can begin at once.
     if (attempt.job.crashes > 0) this.wake()
-    if (isSuspect(attempt.job)) this.#suspects -= 1
     this.#freed()
   }
 
@@ -221,13 +220,14 @@ export class JobCrew implements Crew {
     })
   }
 
-  #settled(attempt: Attempt, ending: Ending, kept: boolean): void {
-    if (kept) reportEnding(this.#deps.telemetry, attempt, ending)
-    else this.#reportLost(attempt)
-  }
-
-  #reportLost({ job, definition }: Attempt): void {
-    this.#deps.telemetry.emit('job.lost', { jobId: job.id, name: definition.name })
+  #settled(attempt: Attempt, ending: Ending | undefined, kept: boolean): void {
+    const { job, definition } = attempt
+    if (kept && ending !== undefined) reportEnding(this.#deps.telemetry, attempt, ending)
+    else this.#deps.telemetry.emit('job.lost', { jobId: job.id, name: definition.name })
+    if (!isSuspect(job)) return
+    // Not before its end is written down: the next suspect could take it along.
+    this.#suspects -= 1
+    this.wake()
   }
 
   /** What was claimed and not begun goes back at once. */

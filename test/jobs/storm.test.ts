@@ -1,6 +1,6 @@
 // The short form of `npm run storm`.
 import { expect, test } from 'vitest'
-import { fullest, histogram, retryStorm } from '../storm/storm.ts'
+import { fullest, histogram, retryStorm } from '../torture/storm/storm.ts'
 import { testDatabase } from '../support/database.ts'
 
 test('jobs that fail at once come back at once without jitter, and spread out with it', async () => {

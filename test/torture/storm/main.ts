@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { startCluster } from '../support/cluster.ts'
-import { testDatabase } from '../support/database.ts'
+import { startCluster } from '../../support/cluster.ts'
+import { testDatabase } from '../../support/database.ts'
 import { fullest, histogram, retryStorm } from './storm.ts'
 
 const { values } = parseArgs({ options: { jobs: { type: 'string', default: '10000' } } })

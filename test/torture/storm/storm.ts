@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defineJob, exponential, Sluice } from '../../src/index.ts'
-import type { TestDatabase } from '../support/database.ts'
+import { defineJob, exponential, Sluice } from '../../../src/index.ts'
+import type { TestDatabase } from '../../support/database.ts'
 
 /** After how many seconds how many jobs try again. */
 export type Spread = Map<number, number>
