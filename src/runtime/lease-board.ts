@@ -4,8 +4,8 @@ export const slots = 256
 /** Bytes of shared memory that a board needs: the time of the last renewal, and progress per slot and of the loop. */
 export const boardBytes = 8 * (2 + slots)
 
-/** The slot in which the event loop itself shows that it turns. */
-export const loopSlot = slots
+/** The slot behind those of the claims, in which the event loop itself shows that it turns. */
+export const loopSlot = 256
 
 /** Shared memory between the thread that works and the thread that renews; readable when the other one is stuck. */
 export interface Board {

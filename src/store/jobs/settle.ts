@@ -165,12 +165,3 @@ export const completedBy = statement<{ claims: readonly JobClaim[] }, { id: numb
    join unnest($1::bigint[], $2::bigint[]) c(id, claim_id) on c.id = h.id and c.claim_id = h.claim_id`,
   ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
 )
-
-/** Drops claims of which nothing is left. */
-export const dropClaims = statement<{ ids: readonly string[] }, { id: string }>(
-  'job.dropClaims',
-  `delete from sluice.job_claim
-   where id = any($1::bigint[])
-   returning id::text`,
-  ({ ids }) => [ids],
-)

@@ -2,8 +2,8 @@ import type { ErrorRecord } from '../../std/error-record.ts'
 import type { Json } from '../../std/json.ts'
 import { statement } from '../statement.ts'
 
-export type LiveJobState = 'waiting' | 'scheduled' | 'blocked' | 'running'
-export type EndedJobState = 'succeeded' | 'dead' | 'discarded' | 'cancelled' | 'quarantined'
+type LiveJobState = 'waiting' | 'scheduled' | 'blocked' | 'running'
+type EndedJobState = 'succeeded' | 'dead' | 'discarded' | 'cancelled' | 'quarantined'
 
 /** A job wherever it is. */
 export interface JobView {
