@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { testDatabase } from '../support/database.ts'
 import { builtPackage } from '../support/worker.ts'
 import { oddTexts } from '../jobs/bad-input-corpus.ts'
-import { sluice, temporaryFolder, type Ran } from './run-cli.ts'
+import { sluiceHere, temporaryFolder, type Ran } from './run-cli.ts'
 
 const config = `
 import { defineJob } from '${new URL('index.js', builtPackage).href}'
@@ -36,7 +36,7 @@ test(
     await writeFile(join(folder.path, 'sluice.config.mjs'), config)
     await writeFile(join(folder.path, 'large.json'), JSON.stringify({ value: 'x'.repeat(1_000_000) }))
     const enqueue = (options: readonly string[]): Promise<Ran> =>
-      sluice(['jobs', 'enqueue', ...options], { folder: folder.path, env: { SLUICE_DATABASE_URL: db.url } })
+      sluiceHere(['jobs', 'enqueue', ...options], { folder: folder.path, env: { SLUICE_DATABASE_URL: db.url } })
     for (const [name, options, code] of refusals) {
       const { exitCode, stderr } = await enqueue(options)
       expect(exitCode, name).toBeGreaterThan(0)

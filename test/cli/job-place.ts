@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cancel, defineJob, Sluice, snooze, type JobDefinition } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { sluice, temporaryFolder, type Ran } from './run-cli.ts'
+import { sluiceHere, temporaryFolder, type Ran } from './run-cli.ts'
 
 /** The jobs of the configuration file, for the command line, which needs no more than their names and their args. */
 const config = `import { defineJob } from 'sluice'
@@ -63,7 +63,7 @@ export async function place(): Promise<Place> {
   const db = await testDatabase()
   const folder = await temporaryFolder()
   await writeConfig(folder.path)
-  const run = (...args: string[]) => sluice(args, { folder: folder.path, env: { DATABASE_URL: db.url } })
+  const run = (...args: string[]) => sluiceHere(args, { folder: folder.path, env: { DATABASE_URL: db.url } })
   const api = new Sluice({ database: db.url, jobs: Object.values(definitions) })
   const started = [api]
   return {

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { writeConfig } from './job-place.ts'
-import { sluice, temporaryFolder } from './run-cli.ts'
+import { sluiceHere, temporaryFolder } from './run-cli.ts'
 
 /** A database that does not answer: whoever asks it ends with 3. */
 const nowhere = 'postgres://u@127.0.0.1:1/x'
@@ -56,7 +56,7 @@ test.each([
   await writeConfig(folder.path)
   await writeFile(join(folder.path, 'broken.json'), '{')
   await writeFile(join(folder.path, 'latin1.json'), Buffer.from('{"n": "\xE9"}', 'latin1'))
-  const { exitCode, stdout, stderr } = await sluice(['jobs', ...args], {
+  const { exitCode, stdout, stderr } = await sluiceHere(['jobs', ...args], {
     folder: folder.path,
     env: { DATABASE_URL: nowhere },
   })

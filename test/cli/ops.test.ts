@@ -8,7 +8,7 @@ import { expect, test, vi } from 'vitest'
 import { defineOperation, Sluice } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
-import { sluice, temporaryFolder, type Ran } from './run-cli.ts'
+import { sluiceHere, temporaryFolder, type Ran } from './run-cli.ts'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -52,7 +52,8 @@ async function place(): Promise<Place> {
     `insert into notes select i, case i when 7 then 'seven' else i::text end from generate_series(1, 20) i`,
   )
   await db.query('analyze notes')
-  const ops = (...args: string[]) => sluice(['ops', ...args], { folder: folder.path, env: { DATABASE_URL: db.url } })
+  const ops = (...args: string[]) =>
+    sluiceHere(['ops', ...args], { folder: folder.path, env: { DATABASE_URL: db.url } })
   const api = new Sluice({ database: db.url, operations: definitions })
   return {
     folder: folder.path,

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { expect, test, vi } from 'vitest'
 import { definitions, nasty, place } from './job-place.ts'
-import { sluice } from './run-cli.ts'
+import { sluiceHere } from './run-cli.ts'
 
 // Each test runs the command line many times, which takes a second each on a busy machine.
 vi.setConfig({ testTimeout: 180_000 })
@@ -91,7 +91,7 @@ test.each([
   [['limit', 'default', '5', '--per', '0s'], 'a time such as "1m"'],
   [['limit', 'default', '5', '--per', '52 weeks'], 'a time such as "1m"'],
 ])('sluice queues %j is refused before anybody asks the database', async (args, complaint) => {
-  const { exitCode, stdout, stderr } = await sluice(['queues', ...args], {
+  const { exitCode, stdout, stderr } = await sluiceHere(['queues', ...args], {
     env: { DATABASE_URL: 'postgres://u@127.0.0.1:1/x' },
   })
   expect(stderr).toContain(complaint)

