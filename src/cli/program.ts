@@ -37,8 +37,11 @@ export function createProgram(shell: Shell): Command {
     .helpCommand(false)
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
-    // In JSON the error is told once, by the one who reports failures.
-    .configureOutput({ outputError: (text, write) => (shell.output.json ? undefined : write(redact(text))) })
+    .configureOutput({
+      writeErr: (text) => void shell.output.stderr.write(text),
+      // In JSON the error is told once, by the one who reports failures.
+      outputError: (text, write) => (shell.output.json ? undefined : write(redact(text))),
+    })
   addGlobalOptions(program)
   for (const add of commands) add(program, shell)
   return program.addHelpText('after', '\nStart with "sluice demo": it needs no server and takes a few seconds.')
