@@ -43,7 +43,7 @@ export async function sluiceHere(args: readonly string[], { folder = tmpdir(), e
   } catch (error) {
     process.exitCode = reportFailure(error, output)
   }
-  const exitCode = Number(process.exitCode ?? 0)
+  const exitCode = process.exitCode ?? 0
   // The exit code of a command is none of the test runner's.
   process.exitCode = undefined
   return { exitCode, stdout: stdout.text, stderr: stderr.text }
