@@ -539,25 +539,33 @@ begin
       select (row_number() over (order by i.id) - 1)::integer, i.id, false
       from inserted i;
   else
-    select array_agg(row(g.n - 1, nextval('sluice.job_id_seq'), c.id, q.id, coalesce(g.args, '{}'), g.tags, t.now,
-        coalesce(t.run_at, t.now), sluice.job_priority(coalesce(g.priority, c.defaults ->> 'priority')),
-        case when u.spec is not null then coalesce(u.spec ->> 'key', coalesce(g.args, '{}')::text) end,
-        case u.spec ->> 'until' when 'start' then 0 else 1 end,
-        coalesce(coalesce(t.run_at, t.now) + (u.spec ->> 'forMs')::float8 * interval '1 millisecond', 'infinity'),
-        case when u.spec is not null
-          then md5(c.id || ':' || coalesce(u.spec ->> 'key', coalesce(g.args, '{}')::text))::uuid end,
+    -- Ids are given in the order of the list: the subquery is sorted before any is taken.
+    select array_agg(row(g.n - 1, nextval('sluice.job_id_seq'), g.class_id, g.queue_id, g.args, g.tags, g.now, g.run_at,
+        g.priority, g.unique_key, g.until, g.expires_at,
+        case when g.unique_key is not null then md5(g.class_id || ':' || g.unique_key)::uuid end,
         g.key, g.key_limit, hashtextextended(g.key, 0))::sluice.new_job order by g.n)
     into items
-    from (select n, x ->> 'job' as job, x ->> 'queue' as queue, x -> 'args' as args, x ->> 'priority' as priority,
-            (x ->> 'runAt')::timestamptz as run_at, (x ->> 'delayMs')::float8 as delay_ms,
-            case when x ? 'tags' then array(select jsonb_array_elements_text(x -> 'tags')) end as tags,
-            x -> 'unique' as uniq, x #>> '{key,name}' as key, (x #>> '{key,limit}')::smallint as key_limit
-          from jsonb_array_elements(given) with ordinality e(x, n)) g
-    join sluice.job_class c on c.name = g.job
-    join sluice.queue q on q.name = coalesce(g.queue, c.defaults ->> 'queue', 'default')
-    cross join lateral (select nullif(coalesce(g.uniq, c.defaults -> 'unique'), 'null'::jsonb) as spec) u
-    cross join lateral (select statement_timestamp() as now, coalesce(g.run_at,
-      statement_timestamp() + g.delay_ms * interval '1 millisecond') as run_at) t;
+    from (
+      select g.n, c.id as class_id, q.id as queue_id, coalesce(g.args, '{}') as args, g.tags, t.now,
+        coalesce(t.run_at, t.now) as run_at, sluice.job_priority(coalesce(g.priority, c.defaults ->> 'priority')) as priority,
+        case when u.spec is not null then coalesce(u.spec ->> 'key', coalesce(g.args, '{}')::text) end as unique_key,
+        case u.spec ->> 'until' when 'start' then 0 else 1 end as until,
+        coalesce(coalesce(t.run_at, t.now) + (u.spec ->> 'forMs')::float8 * interval '1 millisecond', 'infinity')
+          as expires_at,
+        g.key, g.key_limit
+      from (select n, x ->> 'job' as job, x ->> 'queue' as queue, x -> 'args' as args, x ->> 'priority' as priority,
+              (x ->> 'runAt')::timestamptz as run_at, (x ->> 'delayMs')::float8 as delay_ms,
+              case when x ? 'tags' then array(select jsonb_array_elements_text(x -> 'tags')) end as tags,
+              x -> 'unique' as uniq, x #>> '{key,name}' as key, (x #>> '{key,limit}')::smallint as key_limit
+            from jsonb_array_elements(given) with ordinality e(x, n)) g
+      join sluice.job_class c on c.name = g.job
+      join sluice.queue q on q.name = coalesce(g.queue, c.defaults ->> 'queue', 'default')
+      cross join lateral (select nullif(coalesce(g.uniq, c.defaults -> 'unique'), 'null'::jsonb) as spec) u
+      cross join lateral (select statement_timestamp() as now, coalesce(g.run_at,
+        statement_timestamp() + g.delay_ms * interval '1 millisecond') as run_at) t
+      order by g.n
+      offset 0
+    ) g;
     -- A competing lock may come and go between two looks; each look is a statement with a snapshot of its own.
     for round in 1 .. 20 loop
       -- A live lock is only looked at: the transaction may stay open for long, and its job must be able to free it.
