@@ -11,22 +11,25 @@ const nothing = defineJob({ name: 'nothing', args: numbered, perform: () => unde
 test('two workers share two thousand jobs, and none runs twice', { timeout: 60_000 }, async () => {
   await using db = await testDatabase()
   const runs = new Map<number, string[]>()
+  const seen = new Set<string>()
+  // Whoever comes first waits for the other, so that neither can have taken all before the other looks.
   const share = (who: string) =>
     defineJob({
       name: 'share',
       args: numbered,
-      perform: ({ job }) => void runs.set(job.id, [...(runs.get(job.id) ?? []), who]),
+      perform: async ({ job }) => {
+        runs.set(job.id, [...(runs.get(job.id) ?? []), who])
+        seen.add(who)
+        await until('both workers have work', () => seen.size === 2)
+      },
     })
   await using ada = jobWorker(db, [share('ada')], { concurrency: 20 })
   await using bob = jobWorker(db, [share('bob')], { concurrency: 20 })
   await Promise.all([ada.sluice.start(), bob.sluice.start()])
-  // In small lots, so that neither has taken all of them before the other looks.
-  for (let lot = 0; lot < 40; lot++) {
-    await ada.jobs.enqueueMany(
-      share(''),
-      Array.from({ length: 50 }, (_, n) => ({ n })),
-    )
-  }
+  await ada.jobs.enqueueMany(
+    share(''),
+    Array.from({ length: 2_000 }, (_, n) => ({ n })),
+  )
   await drained(db)
   expect(runs.size).toBe(2_000)
   expect([...runs.values()].filter((who) => who.length !== 1)).toEqual([])
