@@ -54,6 +54,7 @@ begin
 
   grant select, insert, update, delete on sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel,
     sluice.queue, sluice.job_class to sluice_worker;
+  grant select on sequence sluice.job_claim_seq_seq to sluice_worker;
   -- What has ended is written once. A job that is taken up again comes back from the dead ones, one at a time.
   grant select, insert on sluice.job_history, sluice.job_attempt to sluice_worker;
   grant select, insert, delete on sluice.job_dead to sluice_worker;

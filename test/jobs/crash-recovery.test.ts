@@ -4,7 +4,17 @@ import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
-import { drained, jobProfile, jobWorker, liveJobs, shortLease, startedWorker, withLedger } from '../support/jobs.ts'
+import {
+  claimedJobs,
+  claimForTheDead,
+  drained,
+  jobProfile,
+  jobWorker,
+  liveJobs,
+  shortLease,
+  startedWorker,
+  withLedger,
+} from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 import { spawnWorker } from '../support/worker.ts'
 
@@ -35,7 +45,7 @@ test('all jobs of a killed worker, running and fetched, run again, and no key is
     profile: jobProfile({ concurrency: 2 }, shortLease),
   })
   await doomed.events.event('job.started', { nth: 2 })
-  expect(await db.value('select count(*)::int from sluice.job where claim_id is not null')).toBe(20)
+  expect(await claimedJobs(db)).toBe(20)
   doomed.kill('SIGKILL')
   await doomed.exited
   // Until it is done, whoever wants the same again is told that it is there.
@@ -107,9 +117,7 @@ test('many jobs of a dead worker are run again one after the other without long 
   const noop = defineJob({ name: 'noop', args: numbered, perform: () => undefined })
   await using worker = jobWorker(db, [noop], { poll: '10s' })
   await worker.jobs.enqueueMany(noop, many(200))
-  await db.query('update sluice.job set claim_id = 7, attempt = 1')
-  await db.query(`insert into sluice.job_claim (id, worker_id, job_ids, claimed_at)
-    select 7, gen_random_uuid(), array_agg(id), now() - interval '1 hour' from sluice.job`)
+  await claimForTheDead(db)
   await worker.sluice.start()
   // One look for each would take half an hour at this pace.
   await worker.events.event('job.finished', { nth: 200, limitMs: 60_000 })

@@ -61,7 +61,7 @@ table disabled_operation
   disabled_at timestamp with time zone not null default clock_timestamp()
   constraint disabled_operation_pkey PRIMARY KEY (name)
   CREATE UNIQUE INDEX disabled_operation_pkey ON sluice.disabled_operation USING btree (name)
-table job with {fillfactor=50,autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=5000,autovacuum_vacuum_cost_delay=0,autovacuum_analyze_scale_factor=0,autovacuum_analyze_threshold=20000}
+table job with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=5000,autovacuum_vacuum_cost_delay=0,autovacuum_analyze_scale_factor=0,autovacuum_analyze_threshold=20000}
   id bigint not null
   run_at timestamp with time zone not null
   enqueued_at timestamp with time zone
@@ -106,11 +106,12 @@ table job_cancel
   CREATE UNIQUE INDEX job_cancel_pkey ON sluice.job_cancel USING btree (job_id)
 table job_claim with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000,autovacuum_vacuum_cost_delay=0}
   id bigint not null
+  seq bigint not null
   worker_id uuid not null
-  job_ids bigint[] not null
+  job_ids int8multirange not null
   claimed_at timestamp with time zone not null default clock_timestamp()
   constraint job_claim_pkey PRIMARY KEY (id)
-  CREATE INDEX job_claim_worker_idx ON sluice.job_claim USING btree (worker_id)
+  CREATE INDEX job_claim_seq_idx ON sluice.job_claim USING btree (seq)
   CREATE UNIQUE INDEX job_claim_pkey ON sluice.job_claim USING btree (id)
 table job_class
   id integer not null
@@ -324,16 +325,18 @@ table worker
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function admit_waiting_jobs() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer) returns text set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_claims_floor bigint, OUT jobs text, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function end_operation(p_id uuid, p_status text, p_reason text, p_error jsonb, p_actor text, p_failed_batch uuid) returns boolean set {"search_path=pg_catalog, pg_temp"}
+function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns TABLE(id bigint, key text) set {"search_path=pg_catalog, pg_temp"}
 function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at integer, id bigint, duplicate boolean) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean) returns SETOF bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function job_priority(name text) returns smallint
+function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}
