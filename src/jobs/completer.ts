@@ -78,7 +78,7 @@ export class Completer {
     await new Promise<void>((resolve) => setImmediate(resolve))
     while (this.#due.length > 0 || this.#emptyClaims.length > 0) {
       const batch = this.#due.splice(0, atOnce)
-      // A claim goes with its last job, not before: without it, nobody would free the rest after a crash.
+      // A claim goes with its last job, not before: without it, others would take the rest for unclaimed.
       for (const { ending } of batch) this.#leave(ending.claimId)
       const emptyClaims = this.#emptyClaims.splice(0)
       const kept = await this.#persist(batch, emptyClaims)

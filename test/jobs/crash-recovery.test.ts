@@ -257,3 +257,33 @@ test(
     expect(worker.events.count('job.lost')).toBe(0)
   },
 )
+
+test('a worker that dies between two thousands of endings keeps its claim on the rest', limit, async () => {
+  await using db = await testDatabase()
+  const noop = defineJob({ name: 'noop', args: numbered, perform: () => undefined })
+  await using heir = jobWorker(db, [noop], { concurrency: 50 }, { worker: shortLease })
+  await heir.jobs.enqueueMany(noop, many(1_500))
+  // The first thousand endings are written; whoever writes more waits.
+  await db.query(`create function wait_after_a_thousand() returns trigger language plpgsql security definer as $$ begin
+    if (select count(*) from sluice.job_history) >= 1000 then perform pg_sleep(600); end if; return null; end $$`)
+  await db.query(`create trigger wait before insert on sluice.job_history execute function wait_after_a_thousand()`)
+  const jobs = `let begun = 0, open
+    const all = new Promise((resolve) => { open = resolve })
+    const jobs = [defineJob({ name: 'noop', args: ${anyArgs}, perform: () => {
+      if (++begun === 1500) open()
+      return all
+    } })]`
+  const profile = jobProfile({ concurrency: 1_500 }, shortLease)
+  await using doomed = await spawnWorker({ url: db.workerUrl, jobs, profile })
+  const waiting = `select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
+  await until('the rest waits to be written', async () => (await db.query(waiting)).length === 1, 60_000)
+  doomed.kill('SIGKILL')
+  await doomed.exited
+  await db.query(`select pg_terminate_backend(pid) from (${waiting}) w`)
+  await db.query('drop trigger if exists wait on sluice.job_history')
+  // Without it, another could have begun what this one was just ending.
+  expect(await claimedJobs(db)).toBe(500)
+  await heir.sluice.start()
+  await drained(db, 60_000)
+  expect(await db.value('select count(*)::int from sluice.job_history')).toBe(1_500)
+})
