@@ -3,6 +3,7 @@ import type { JobOptions } from './jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from './jobs/define.ts'
 import type { OperationDefinition } from './operations/define.ts'
 import type { WorkerOptions } from './operations/worker.ts'
+import type { ScheduleDefinition } from './schedules/define.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
 import { didYouMean } from './std/suggest.ts'
 import type { DatabaseOptions } from './store/database.ts'
@@ -18,6 +19,8 @@ export interface SluiceConfig {
   operations?: readonly OperationDefinition[]
   /** The jobs that this process knows. */
   jobs?: readonly JobDefinition[]
+  /** The schedules that this process keeps. Their jobs and operations need not be listed again. */
+  schedules?: readonly ScheduleDefinition[]
   worker?: {
     /** Batches at once in this process. */
     concurrency?: number
@@ -75,6 +78,7 @@ export interface ResolvedConfig {
   jobWorker: JobOptions
   operations: readonly OperationDefinition[]
   jobs: readonly JobDefinition[]
+  schedules: readonly ScheduleDefinition[]
 }
 
 /**
@@ -99,7 +103,7 @@ const day = 86_400_000
 const longest = 3_660 * day
 
 const known = {
-  '': ['database', 'schema', 'operations', 'jobs', 'worker', 'timeouts', 'history', 'embedded'],
+  '': ['database', 'schema', 'operations', 'jobs', 'schedules', 'worker', 'timeouts', 'history', 'embedded'],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
   history: ['keep', 'jobs', 'deadJobs'],
@@ -135,8 +139,27 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       keepDays: Math.ceil(duration('history.keep', config.history?.keep ?? defaults.history.keep, day) / day),
     },
     jobWorker,
-    operations: config.operations ?? [],
-    jobs: config.jobs ?? [],
+    ...withTargets(config),
+  }
+}
+
+/** A process that keeps a schedule knows what it starts. */
+function withTargets({
+  operations = [],
+  jobs = [],
+  schedules = [],
+}: SluiceConfig): Pick<ResolvedConfig, 'operations' | 'jobs' | 'schedules'> {
+  const missing = <T extends { name: string }>(listed: readonly T[], wanted: readonly T[]): T[] =>
+    [...new Map(wanted.map((one) => [one.name, one])).values()].filter(
+      ({ name }) => !listed.some((known) => known.name === name),
+    )
+  const scheduled = schedules.map(({ target }) => target)
+  const scheduledJobs = scheduled.flatMap((target) => (target.kind === 'job' ? [target.definition] : []))
+  const scheduledOperations = scheduled.flatMap((target) => (target.kind === 'operation' ? [target.definition] : []))
+  return {
+    operations: [...operations, ...missing(operations, scheduledOperations)],
+    jobs: [...jobs, ...missing(jobs, scheduledJobs)],
+    schedules,
   }
 }
 

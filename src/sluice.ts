@@ -9,6 +9,10 @@ import { Jobs } from './jobs/jobs.ts'
 import { Queues } from './jobs/queues.ts'
 import { Operations } from './operations/operations.ts'
 import { Registry } from './runtime/registry.ts'
+import { ScheduleCrew } from './schedules/crew.ts'
+import type { ScheduleRegistry } from './schedules/define.ts'
+import { Schedules } from './schedules/schedules.ts'
+import type { Start } from './schedules/settle.ts'
 import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
 import { openDatabase, type Database } from './store/database.ts'
@@ -40,9 +44,11 @@ export class Sluice implements AsyncDisposable {
   readonly tenants: Tenants
   readonly jobs: Jobs
   readonly queues: Queues
+  readonly schedules: Schedules
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
+  readonly #scheduleRegistry: ScheduleRegistry
   readonly #telemetry = new Telemetry()
   #database: Promise<Database> | undefined
   #worker: Worker | undefined
@@ -53,6 +59,12 @@ export class Sluice implements AsyncDisposable {
     (tx) =>
     (definition, ...rest) =>
       this.jobs.enqueueIn(tx, definition, ...rest)
+
+  /** Starts what a schedule is for, by the verbs that everybody has. */
+  readonly #startScheduled: Start = async ({ kind, definition }, args, tx) =>
+    kind === 'job'
+      ? this.jobs.enqueue(definition, args as never, { tx })
+      : this.operations.start(definition, args as never, { tx })
 
   constructor(config: SluiceConfig = {}) {
     this.#config = resolveConfig(config, process.env)
@@ -69,6 +81,9 @@ export class Sluice implements AsyncDisposable {
     })
     this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, this.jobs.bulkDefinition])
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
+    this.#scheduleRegistry = new Registry('schedule', this.#config.schedules)
+    const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled }
+    this.schedules = new Schedules({ database, telemetry: this.#telemetry, ...kept })
   }
 
   /** @internal What `sluice/testing` needs of the engine. */
@@ -83,12 +98,15 @@ export class Sluice implements AsyncDisposable {
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue: this.#enqueue })
     const { queues, concurrency } = this.#config.jobWorker
+    const { keepDays } = this.#config.worker
+    const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
+    const clock = new ScheduleCrew({ database, telemetry, ...kept })
     const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
     const worker = new Worker(this.#config.worker, {
       database,
       telemetry,
       registry: this.#registry,
-      crews: [crew],
+      crews: [crew, clock],
       skills,
     })
     await worker.start()

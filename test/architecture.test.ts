@@ -47,6 +47,7 @@ const mayImport: Record<string, string[]> = {
     'targets',
     'health',
     'runtime',
+    'windows',
     'store',
     'telemetry',
     'std',
@@ -56,15 +57,19 @@ const mayImport: Record<string, string[]> = {
     '@standard-schema/spec',
   ],
   jobs: ['args', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
+  windows: ['std', 'errors'],
+  schedules: ['args', 'jobs', 'operations', 'windows', 'runtime', 'store', 'telemetry', 'std', 'errors', 'croner'],
   adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
-  config: ['operations', 'jobs', 'store', 'telemetry', 'std', 'errors'],
-  sluice: ['config', 'operations', 'jobs', 'health', 'runtime', 'store', 'telemetry', 'std', 'errors'],
+  config: ['operations', 'jobs', 'schedules', 'store', 'telemetry', 'std', 'errors'],
+  sluice: ['config', 'operations', 'jobs', 'schedules', 'health', 'runtime', 'store', 'telemetry', 'std', 'errors'],
   index: [
     'sluice',
     'config',
     'operations',
     'jobs',
+    'schedules',
+    'windows',
     'health',
     'store',
     'telemetry',
@@ -73,7 +78,7 @@ const mayImport: Record<string, string[]> = {
     'version',
     'sql-template-tag',
   ],
-  testing: ['index', 'jobs/bench.ts'],
+  testing: ['index', 'jobs/bench.ts', 'schedules/bench.ts'],
   cli: ['index', 'embedded', 'commander', 'jiti'],
 }
 
@@ -160,6 +165,7 @@ describe('SQL', () => {
       'operations.ts: liveColumns',
       'operations.ts: pastColumns',
       'picking.ts: claimColumns',
+      'schedules.ts: columns',
     ]
     expect(built.filter((hole) => !pieces.includes(hole.replace('store/', '')))).toEqual([])
   })

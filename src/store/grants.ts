@@ -38,6 +38,8 @@ begin
   alter function sluice.enqueue(text, boolean, boolean) owner to sluice_migrator;
   alter function sluice.enqueue_names(text[], text[]) owner to sluice_migrator;
   alter function sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean) owner to sluice_migrator;
+  alter function sluice.create_schedule_partitions(timestamptz) owner to sluice_migrator;
+  alter function sluice.drop_schedule_partitions(integer) owner to sluice_migrator;
   alter function sluice.record_transition() owner to sluice_migrator;
   alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
 
@@ -63,6 +65,12 @@ begin
   grant execute on function sluice.admit_jobs(bigint[]), sluice.enqueue(text, boolean, boolean),
     sluice.enqueue_names(text[], text[]), sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean)
     to sluice_enqueue, sluice_worker;
+
+  grant select, insert, update on sluice.schedule to sluice_worker;
+  grant select, insert on sluice.schedule_tick to sluice_worker;
+  grant execute on function sluice.create_schedule_partitions(timestamptz), sluice.drop_schedule_partitions(integer)
+    to sluice_worker;
+  grant select on sluice.schedule, sluice.schedule_tick to sluice_dashboard;
 
   grant select, insert on sluice.operation to sluice_enqueue;
   grant select, insert on sluice.transition to sluice_enqueue;
