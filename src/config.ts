@@ -149,18 +149,20 @@ function withTargets({
   jobs = [],
   schedules = [],
 }: SluiceConfig): Pick<ResolvedConfig, 'operations' | 'jobs' | 'schedules'> {
-  const missing = <T extends { name: string }>(listed: readonly T[], wanted: readonly T[]): T[] =>
-    [...new Map(wanted.map((one) => [one.name, one])).values()].filter(
-      ({ name }) => !listed.some((known) => known.name === name),
-    )
-  const scheduled = schedules.map(({ target }) => target)
-  const scheduledJobs = scheduled.flatMap((target) => (target.kind === 'job' ? [target.definition] : []))
-  const scheduledOperations = scheduled.flatMap((target) => (target.kind === 'operation' ? [target.definition] : []))
+  const targets = schedules.map(({ target }) => target)
+  const scheduledJobs = targets.flatMap((target) => (target.kind === 'job' ? [target.definition] : []))
+  const scheduledOperations = targets.flatMap((target) => (target.kind === 'operation' ? [target.definition] : []))
   return {
-    operations: [...operations, ...missing(operations, scheduledOperations)],
-    jobs: [...jobs, ...missing(jobs, scheduledJobs)],
+    operations: [...operations, ...unlisted(operations, scheduledOperations)],
+    jobs: [...jobs, ...unlisted(jobs, scheduledJobs)],
     schedules,
   }
+}
+
+function unlisted<T extends { name: string }>(listed: readonly T[], wanted: readonly T[]): T[] {
+  const byName = new Map(wanted.map((one) => [one.name, one]))
+  for (const { name } of listed) byName.delete(name)
+  return [...byName.values()]
 }
 
 function resolveJobs({ worker, history }: SluiceConfig): JobOptions {

@@ -39,7 +39,7 @@ interface Deps {
 }
 
 /** A look at least so often: people enable schedules, and others change them. */
-const pollMs = 5_000
+const pollMs = 1_000
 /** Another worker is at it, or a run is in the way: look again soon. */
 const soonMs = 250
 const sightEveryMs = 30_000

@@ -67,7 +67,7 @@ export interface ScheduleDefinition {
   /** How long after its ticks its runs begin. */
   readonly delayMs: number
   readonly deadlineMs: number | undefined
-  argsAt(tick: Date): unknown
+  readonly argsAt: (tick: Date) => unknown
 }
 
 /** The schedules that a process knows. */
@@ -187,14 +187,14 @@ function refusal(spec: AnySpec): Refuse {
 }
 
 function checkSpec(spec: AnySpec, refuse: Refuse): void {
-  if (!/^[A-Za-z][A-Za-z0-9._-]{0,99}$/.test(String(spec.name))) {
+  if (!/^[A-Za-z][A-Za-z0-9._-]{0,99}$/.test(typeof spec.name === 'string' ? spec.name : '')) {
     refuse('its name must start with a letter and have up to 100 letters, digits, ".", "_" or "-"')
   }
   for (const key of Object.keys(spec)) {
     if (!options.includes(key)) refuse(`there is no option "${key}".${didYouMean(key, options)}`)
   }
   if ((spec.cron === undefined) === (spec.every === undefined)) refuse('give "cron" or "every"')
-  if (spec.cron !== undefined && !cronText.test(String(spec.cron).trim())) {
+  if (spec.cron !== undefined && !(typeof spec.cron === 'string' && cronText.test(spec.cron.trim()))) {
     refuse('"cron" must have five fields, as in "0 * * * *", six with seconds in front, or be a name such as "@daily"')
   }
   if (spec.every !== undefined && spec.zone !== undefined) refuse('"every" knows no zone; use "cron" for times of day')

@@ -46,7 +46,7 @@ export interface ScheduleStatus {
   parked: boolean
   /** The run that stands in the way of the next. */
   blockedBy: (Run & { since: Date | null }) | null
-  /** The tick that was settled last. */
+  /** The latest tick that was settled. */
   lastTick: ScheduleTick | null
   createdAt: Date
   /** The database's clock when this was read. */

@@ -166,7 +166,7 @@ export const settle = statement<NewTick, { tick: Date }>(
 export const consider = statement<{ name: string; upTo: Date }, { name: string }>(
   'schedule.consider',
   `update sluice.schedule
-   set considered_to = greatest(considered_to, $2)
+   set considered_to = greatest(considered_to, $2::timestamptz)
    where name = $1
    returning name`,
   (p) => [p.name, p.upTo],
@@ -177,7 +177,7 @@ export const listTicks = statement<{ name: string; before: Date | null; limit: n
   'schedule.ticks',
   `select schedule, tick, outcome, reason, job_id, operation_id, missed, actor, settled_at
    from sluice.schedule_tick
-   where schedule = $1 and tick < coalesce($2, 'infinity')
+   where schedule = $1 and tick < coalesce($2::timestamptz, 'infinity')
    order by tick desc
    limit $3`,
   (p) => [p.name, p.before, p.limit],
@@ -200,7 +200,7 @@ export const enable = statement<
 /** Makes sure that ticks have a partition to go to: this one, and those of the next weeks. */
 export const createTickPartitions = statement<{ around: Date | null }, { created: number }>(
   'schedule.createPartitions',
-  `select sluice.create_schedule_partitions(coalesce($1, clock_timestamp())) as created`,
+  `select sluice.create_schedule_partitions(coalesce($1::timestamptz, clock_timestamp())) as created`,
   ({ around }) => [around],
 )
 

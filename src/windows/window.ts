@@ -31,7 +31,7 @@ export interface WindowParts {
   /** The days on which it opens. Default: all. */
   days?: readonly Weekday[]
   /** Days on which it does not open after all, such as holidays; called with the date, as in `'2026-12-25'`. */
-  except?(date: string): boolean
+  except?: (date: string) => boolean
 }
 
 /** A window as people write it: `'00:00-06:00 Europe/Berlin'`, `'sat,sun 00:00-24:00'`, or its parts. */

@@ -68,7 +68,7 @@ export function slowTicks(pattern: string, zone: string, after: Date, upTo: Date
     const shown = shownAt(zone, at)
     let due = fits(pattern, shown) && (everyHour || shown > furthest)
     // What clocks have jumped over runs now.
-    for (let left = furthest + 1; !everyHour && left < shown; left++) due ||= fits(pattern, left)
+    for (let left = everyHour ? shown : furthest + 1; left < shown; left++) due ||= fits(pattern, left)
     furthest = Math.max(furthest, shown)
     if (due && at > after.getTime()) found.push(new Date(at))
   }
