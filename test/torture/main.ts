@@ -2,6 +2,8 @@
 // [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
 // npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
+// npm run torture -- schedules [--kills 50] [--processes 3] [--runs 3000] [--only kills|gaps|ticks]: the full form of
+// test/e2e/schedule-faults.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +13,7 @@ import { startCluster } from '../support/cluster.ts'
 import { phases, runPhase } from './jobs/suite.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
 import { restarting } from './restarts.ts'
+import { schedulePhases } from './schedules/suite.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
 
 interface Minimum {
@@ -31,6 +34,7 @@ const { positionals, values } = parseArgs({
     restarts: { type: 'string', default: '4' },
     mutant: { type: 'string' },
     only: { type: 'string' },
+    runs: { type: 'string', default: '3000' },
   },
 })
 
@@ -109,19 +113,32 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
   return good
 }
 
+async function schedules({ clusterUrl }: Ground): Promise<boolean> {
+  const amounts = { clusterUrl, kills: Number(values.kills ?? 50), processes: Number(values.processes) }
+  let good = true
+  for (const [name, phase] of Object.entries(schedulePhases)) {
+    if (values.only !== undefined && values.only !== name) continue
+    const { ok, outcome } = await phase({ ...amounts, runs: Number(values.runs) })
+    process.stdout.write(`${name.padEnd(10)} ${(ok ? 'ok' : 'BROKEN').padEnd(12)} ${JSON.stringify(outcome)}\n`)
+    good = ok && good
+  }
+  return good
+}
+
 function mutantName(name: string): MutantName {
   if (name in mutants) return name as MutantName
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
-const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs }
+const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs, schedules }
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
   process.stderr.write(
     'usage: npm run torture -- operations [--rows n] [--processes n] [--lanes n] [--kills n] [--stops n] ' +
       '[--only kills|stops|commits|restarts] [--mutant name]\n' +
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
-      '[--only kills|stops|cuts|restarts] [--mutant name]\n',
+      '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
+      '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n',
   )
   process.exit(2)
 }
