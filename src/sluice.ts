@@ -9,6 +9,7 @@ import { Jobs } from './jobs/jobs.ts'
 import { Queues } from './jobs/queues.ts'
 import { Operations } from './operations/operations.ts'
 import { Registry } from './runtime/registry.ts'
+import { ScheduleBench } from './schedules/bench.ts'
 import { ScheduleCrew } from './schedules/crew.ts'
 import type { ScheduleRegistry } from './schedules/define.ts'
 import { Schedules } from './schedules/schedules.ts'
@@ -90,6 +91,12 @@ export class Sluice implements AsyncDisposable {
   get jobBench(): JobBench {
     const database = (): Promise<Database> => this.#connect()
     return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue: this.#enqueue })
+  }
+
+  /** @internal What `sluice/testing` needs of schedules. */
+  get scheduleBench(): ScheduleBench {
+    const [telemetry, start] = [this.#telemetry, this.#startScheduled]
+    return new ScheduleBench({ database: () => this.#connect(), telemetry, start })
   }
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */

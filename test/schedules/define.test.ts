@@ -90,8 +90,9 @@ describe('a schedule', () => {
   })
 })
 
+const at = (time: string): Date => new Date(`2026-03-01T${time}Z`)
+
 describe('what is due', () => {
-  const at = (time: string): Date => new Date(`2026-03-01T${time}Z`)
   const next = (spec: object, consideredTo: string, now: string) =>
     decide(define(spec), { consideredTo: at(consideredTo), now: at(now) })
 

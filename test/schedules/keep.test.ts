@@ -55,7 +55,7 @@ test('each tick has one row and one job, whoever of several workers is there', a
 
 test('a new schedule makes up for nothing', async () => {
   await using worker = await startedKeeper(db, [hourly('fresh')])
-  await until('it is known', async () => (await worker.sluice.schedules.get('fresh')).parked === false)
+  await until('it is known', async () => !(await worker.sluice.schedules.get('fresh')).parked)
   const { lastTick, nextAt, asOf } = await worker.sluice.schedules.get('fresh')
   expect(lastTick).toBeNull()
   expect(nextAt?.getTime()).toBeGreaterThan(asOf.getTime())
@@ -153,7 +153,7 @@ describe('overlap', () => {
 describe('a person', () => {
   test('stops a schedule and lets it go on, without what it would have done meanwhile', async () => {
     await using worker = await startedKeeper(db, [hourly('switched'), hourly('witness')])
-    await until('they are known', async () => (await worker.sluice.schedules.get('witness')).parked === false)
+    await until('they are known', async () => !(await worker.sluice.schedules.get('witness')).parked)
     const stopped = await worker.sluice.schedules.disable('switched', { actor: 'ada', reason: 'release' })
     expect(stopped).toMatchObject({ enabled: false, disabledBy: 'ada', reason: 'release', nextAt: null })
     await goBack(db, 'switched', '3 hours')
@@ -194,7 +194,7 @@ describe('a person', () => {
 describe('what the code says', () => {
   test('a changed rule begins anew, and a worker with the old one leaves it alone', async () => {
     await using old = await startedKeeper(db, [hourly('changed'), hourly('beside')])
-    await until('it is known', async () => (await old.sluice.schedules.get('beside')).parked === false)
+    await until('it is known', async () => !(await old.sluice.schedules.get('beside')).parked)
     const renewed = defineSchedule({ name: 'changed', cron: '30 3 1 1 *', zone: 'Europe/Berlin', job: quick })
     await using _renewed = await startedKeeper(db, [renewed])
     await until(
@@ -212,7 +212,7 @@ describe('what the code says', () => {
   test('what cannot be started is settled as failed, and the schedule goes on', async () => {
     const wrong = defineSchedule({ name: 'wrong', cron: '0 * * * *', job: limited, args: { limit: 'all' } as never })
     await using worker = await startedKeeper(db, [wrong])
-    await until('it is known', async () => (await worker.sluice.schedules.get('wrong')).parked === false)
+    await until('it is known', async () => !(await worker.sluice.schedules.get('wrong')).parked)
     await goBack(db, 'wrong', '1 hour')
     expect(await worker.events.event('schedule.failed')).toMatchObject({
       schedule: 'wrong',
@@ -229,7 +229,7 @@ describe('what the code says', () => {
     const touch = defineOperation({ name: 'touch', table: 'things', approval: true, perform: async () => 0 })
     const schedule = defineSchedule({ name: 'touching', cron: '0 * * * *', operation: touch })
     await using worker = await startedKeeper(db, [schedule])
-    await until('it is known', async () => (await worker.sluice.schedules.get('touching')).parked === false)
+    await until('it is known', async () => !(await worker.sluice.schedules.get('touching')).parked)
     await goBack(db, 'touching', '1 hour')
     const { operationId } = await worker.events.event('schedule.ticked')
     expect(await worker.sluice.operations.get(operationId as string)).toMatchObject({ state: 'awaiting_approval' })
@@ -246,7 +246,7 @@ describe('what the code says', () => {
 test('ticks that are older than any partition get one, and old partitions go', async () => {
   const yearly = defineSchedule({ name: 'yearly', cron: '@yearly', job: quick })
   await using worker = await startedKeeper(db, [yearly])
-  await until('it is known', async () => (await worker.sluice.schedules.get('yearly')).parked === false)
+  await until('it is known', async () => !(await worker.sluice.schedules.get('yearly')).parked)
   await goBack(db, 'yearly', '1 year')
   const { tick } = await worker.events.event('schedule.ticked')
   expect(await tickRows(db, 'yearly')).toMatchObject([{ tick }])

@@ -124,14 +124,14 @@ export async function comeBack(clusterUrl: string): Promise<GapOutcome> {
        - case when name like 'hour%' then interval '1 hour' else interval '30 days' end`,
   )
   await using worker = await spawnWorker(options)
-  await until(
-    'all is considered',
-    async () => {
-      const behind = `select count(*)::int from sluice.schedule where considered_to < clock_timestamp() - interval '50 minutes'`
-      return (await db.value<number>(behind)) === 0
-    },
-    120_000,
-  )
+  // The last tick was more than twenty minutes ago.
+  const behind = `select count(*)::int from sluice.schedule s where not exists (
+    select from sluice.schedule_tick t where t.schedule = s.name and t.tick = $1)`
+  const last = await db.value<Date>(`select date_trunc('hour', clock_timestamp()) + $1::int * interval '1 minute'`, [
+    (now + 39) % 60,
+  ])
+  if (last > new Date()) last.setUTCHours(last.getUTCHours() - 1)
+  await until('all is considered', async () => (await db.value<number>(behind, [last])) === 0, 120_000)
   worker.kill('SIGTERM')
   await worker.exited
   const rows = await db.query<{ schedule: string; rows: number; started: number; ticks: number }>(

@@ -21,9 +21,9 @@ export const schedulePhases: Record<string, Phase> = {
     const outcome = await comeBack(clusterUrl)
     return { ok: isDeepStrictEqual(outcome, wantedAfterGaps), outcome }
   },
-  ticks: async ({ runs }) => {
+  ticks: ({ runs }) => {
     const began = Date.now()
-    const { failed, counterexample } = await fc.check(agreesWithSlowTicks, { numRuns: runs })
-    return { ok: !failed, outcome: { runs, counterexample, elapsedMs: Date.now() - began } }
+    const { failed, counterexample } = fc.check(agreesWithSlowTicks, { numRuns: runs })
+    return Promise.resolve({ ok: !failed, outcome: { runs, counterexample, elapsedMs: Date.now() - began } })
   },
 }
