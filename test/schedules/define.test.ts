@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob, defineSchedule, expire, Sluice, type ScheduleDefinition } from '../../src/index.ts'
-import { decide, isBlocking } from '../../src/schedules/decide.ts'
+import { decide, isBlocking, type Step } from '../../src/schedules/decide.ts'
 
 const job = defineJob({ name: 'tidy', perform: () => undefined })
 const withArgs = defineJob({ name: 'tidy-some', args: z.object({ limit: z.number() }), perform: () => undefined })
@@ -92,10 +92,10 @@ describe('a schedule', () => {
 
 const at = (time: string): Date => new Date(`2026-03-01T${time}Z`)
 
-describe('what is due', () => {
-  const next = (spec: object, consideredTo: string, now: string) =>
-    decide(define(spec), { consideredTo: at(consideredTo), now: at(now) })
+const next = (spec: object, consideredTo: string, now: string): Step | undefined =>
+  decide(define(spec), { consideredTo: at(consideredTo), now: at(now) })
 
+describe('what is due', () => {
   test('is nothing before the tick and the tick from then on', () => {
     expect(next({}, '01:00:00', '01:59:59.999')).toBeUndefined()
     expect(next({}, '01:00:00', '02:00:00')).toEqual({ tick: at('02:00:00'), missed: 0, late: false })

@@ -212,6 +212,7 @@ table operation
   quarantine_limit integer not null default 1000
   carve text not null default 'dense'::text
   carve_size integer
+  run_window text
   constraint operation_batch_size_check CHECK ((batch_size > 0))
   constraint operation_carve_check CHECK ((carve = ANY (ARRAY['dense'::text, 'sparse'::text])))
   constraint operation_carve_size_check CHECK ((carve_size > 0))
@@ -297,6 +298,43 @@ table recurring_mark
   marked_at timestamp with time zone not null default clock_timestamp()
   constraint recurring_mark_pkey PRIMARY KEY (fingerprint)
   CREATE UNIQUE INDEX recurring_mark_pkey ON sluice.recurring_mark USING btree (fingerprint)
+table schedule
+  name text not null
+  rule text not null
+  zone text not null
+  target_kind text not null
+  target text not null
+  missed text not null
+  overlap text not null
+  delay_ms bigint not null
+  deadline_ms bigint
+  run_window text
+  enabled boolean not null default true
+  disabled_by text
+  disabled_reason text
+  considered_to timestamp with time zone not null default clock_timestamp()
+  last_job_id bigint
+  last_operation_id uuid
+  last_started_at timestamp with time zone
+  created_at timestamp with time zone not null default clock_timestamp()
+  seen_at timestamp with time zone not null default clock_timestamp()
+  constraint schedule_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'allow'::text])))
+  constraint schedule_pkey PRIMARY KEY (name)
+  constraint schedule_target_kind_check CHECK ((target_kind = ANY (ARRAY['job'::text, 'operation'::text])))
+  CREATE UNIQUE INDEX schedule_pkey ON sluice.schedule USING btree (name)
+table schedule_tick partition by RANGE (tick)
+  schedule text not null
+  tick timestamp with time zone not null
+  outcome text not null
+  reason text
+  job_id bigint
+  operation_id uuid
+  missed integer not null default 0
+  actor text
+  settled_at timestamp with time zone not null default clock_timestamp()
+  constraint schedule_tick_outcome_check CHECK ((outcome = ANY (ARRAY['started'::text, 'skipped'::text, 'failed'::text])))
+  constraint schedule_tick_pkey PRIMARY KEY (schedule, tick)
+  CREATE UNIQUE INDEX schedule_tick_pkey ON ONLY sluice.schedule_tick USING btree (schedule, tick)
 table tenant_share
   tenant text not null
   virtual_ms double precision not null
@@ -329,8 +367,10 @@ function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], 
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function drop_schedule_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function end_operation(p_id uuid, p_status text, p_reason text, p_error jsonb, p_actor text, p_failed_batch uuid) returns boolean set {"search_path=pg_catalog, pg_temp"}
 function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns TABLE(id bigint, key text) set {"search_path=pg_catalog, pg_temp"}
 function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at integer, id bigint, duplicate boolean) security definer set {"search_path=pg_catalog, pg_temp"}

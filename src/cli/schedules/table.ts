@@ -5,11 +5,11 @@ import type { Line, Part } from '../output.ts'
 
 const columns: readonly Column[] = [
   { title: 'schedule', least: 10 },
-  { title: 'when', least: 9 },
-  { title: 'starts', least: 12, dispensable: 1 },
+  { title: 'when', least: 14 },
+  { title: 'starts', least: 14, dispensable: 1 },
   { title: 'next', least: 6 },
   { title: 'last', least: 12, dispensable: 2 },
-  { title: 'note', least: 14 },
+  { title: 'note', least: 34 },
 ]
 
 /** Schedules in a table, one line each. */

@@ -21,6 +21,9 @@ async function list(shell: Shell, options: GlobalOptions): Promise<void> {
     }
     for (const line of scheduleTable(schedules, output.columns)) output.data(...line)
     const parked = schedules.filter((schedule) => schedule.parked).length
-    if (parked > 0) output.note(`${plural(parked, 'schedule')} parked: no running worker knows it, so nothing starts.`)
+    if (parked > 0)
+      output.note(
+        `${plural(parked, 'schedule')} parked: no running worker knows ${parked === 1 ? 'it' : 'them'}, so nothing starts.`,
+      )
   })
 }
