@@ -55,7 +55,7 @@ const mayImport: Record<string, string[]> = {
     'sql-template-tag',
     '@standard-schema/spec',
   ],
-  jobs: ['args', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
+  jobs: ['args', 'targets', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
   adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
   config: ['operations', 'jobs', 'store', 'telemetry', 'std', 'errors'],
