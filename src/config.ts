@@ -1,8 +1,10 @@
 import { SluiceError } from './errors.ts'
 import type { JobOptions } from './jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from './jobs/define.ts'
+import type { MachineDefinition } from './machines/define.ts'
 import type { OperationDefinition } from './operations/define.ts'
 import type { WorkerOptions } from './operations/worker.ts'
+import type { ReconcilerDefinition } from './reconcilers/define.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
 import { didYouMean } from './std/suggest.ts'
 import type { DatabaseOptions } from './store/database.ts'
@@ -18,6 +20,10 @@ export interface SluiceConfig {
   operations?: readonly OperationDefinition[]
   /** The jobs that this process knows. */
   jobs?: readonly JobDefinition[]
+  /** The machines that this process knows; their jobs and reconcilers come with them. */
+  machines?: readonly MachineDefinition[]
+  /** The reconcilers that this process knows. */
+  reconcilers?: readonly ReconcilerDefinition[]
   worker?: {
     /** Batches at once in this process. */
     concurrency?: number
@@ -75,6 +81,8 @@ export interface ResolvedConfig {
   jobWorker: JobOptions
   operations: readonly OperationDefinition[]
   jobs: readonly JobDefinition[]
+  machines: readonly MachineDefinition[]
+  reconcilers: readonly ReconcilerDefinition[]
 }
 
 /**
@@ -99,7 +107,18 @@ const day = 86_400_000
 const longest = 3_660 * day
 
 const known = {
-  '': ['database', 'schema', 'operations', 'jobs', 'worker', 'timeouts', 'history', 'embedded'],
+  '': [
+    'database',
+    'schema',
+    'operations',
+    'jobs',
+    'machines',
+    'reconcilers',
+    'worker',
+    'timeouts',
+    'history',
+    'embedded',
+  ],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
   history: ['keep', 'jobs', 'deadJobs'],
@@ -137,6 +156,8 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     jobWorker,
     operations: config.operations ?? [],
     jobs: config.jobs ?? [],
+    machines: config.machines ?? [],
+    reconcilers: config.reconcilers ?? [],
   }
 }
 

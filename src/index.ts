@@ -33,6 +33,7 @@ export type { OperationStatus } from './operations/status.ts'
 // Jobs
 export {
   defineJob,
+  type EffectContext,
   type JobContext,
   type JobDefinition,
   type JobInfo,
@@ -41,7 +42,8 @@ export {
   type TransactionalContext,
   type TransactionalSpec,
 } from './jobs/define.ts'
-export { cancel, JobOutcome, JobTimeout, snooze } from './jobs/outcomes.ts'
+export { cancel, JobOutcome, JobTimeout, leave, snooze } from './jobs/outcomes.ts'
+export type { GuardContext, RowLock } from './jobs/layers.ts'
 export {
   DeadlockDetected,
   discardOn,
@@ -60,6 +62,19 @@ export type { JobPage, JobQuery, Jobs } from './jobs/jobs.ts'
 export type { Queues, QueueStatus } from './jobs/queues.ts'
 export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'
 export type { LockView, WorkerView } from './store/jobs/views.ts'
+
+// Machines and reconcilers
+export { again, type Again } from './machines/again.ts'
+export {
+  defineMachine,
+  type MachineDefinition,
+  type StepContext,
+  type TransactionalStepContext,
+} from './machines/define.ts'
+export type { Machines, MachineStatus, MachineSummary, RowKey, StartedRow } from './machines/machines.ts'
+export { defineReconciler, type ReconcilerDefinition } from './reconcilers/define.ts'
+export type { Reconcilers, ReconcilerStatus } from './reconcilers/reconcilers.ts'
+export type { Reconciled } from './reconcilers/run.ts'
 
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'

@@ -39,7 +39,7 @@ interface Layered {
 export async function enter(spec: Layered, context: HandlerContext, perform: () => unknown): Promise<unknown> {
   const { args, tx } = context
   const { lock } = spec
-  const db = tx ?? (context.db as Connection)
+  const db = (tx ?? context.db) as Connection
   let row: Record<string, unknown> | undefined
   if (lock !== undefined && tx !== undefined) {
     const { table, by = 'id', wait } = lock

@@ -1,12 +1,15 @@
 import { SluiceError } from '../errors.ts'
 import { didYouMean } from '../std/suggest.ts'
 
+/** What can be defined, in words; the configuration lists it under the plural. */
+type Kind = 'operation' | 'job' | 'machine' | 'reconciler'
+
 /** The definitions that this process knows, by name. Work of other names is left for processes that know it. */
 export class Registry<Definition extends { readonly name: string }> {
-  readonly #kind: 'operation' | 'job'
+  readonly #kind: Kind
   readonly #byName = new Map<string, Definition>()
 
-  constructor(kind: 'operation' | 'job', definitions: readonly Definition[]) {
+  constructor(kind: Kind, definitions: readonly Definition[]) {
     this.#kind = kind
     for (const definition of definitions) {
       if (this.#byName.has(definition.name)) {

@@ -63,6 +63,9 @@ begin
     sluice.enqueue_names(text[], text[]), sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean)
     to sluice_enqueue, sluice_worker;
 
+  grant select, insert, update on sluice.reconciler to sluice_worker;
+  grant select on sluice.reconciler to sluice_dashboard;
+
   grant select, insert on sluice.operation to sluice_enqueue;
   grant select, insert on sluice.transition to sluice_enqueue;
   grant select on sluice.disabled_operation, sluice.recurring_mark to sluice_enqueue;
