@@ -5,9 +5,11 @@ import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
 import { addInit } from './commands/init.ts'
 import { addJobs } from './commands/jobs.ts'
+import { addMachines } from './commands/machines.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addOps } from './commands/ops.ts'
 import { addQueues } from './commands/queues.ts'
+import { addReconcilers } from './commands/reconcilers.ts'
 import { addTenants } from './commands/tenants.ts'
 import { addWorker } from './commands/worker.ts'
 import { addWorkers } from './commands/workers.ts'
@@ -22,6 +24,8 @@ const commands: readonly CommandAdder[] = [
   addOps,
   addJobs,
   addQueues,
+  addMachines,
+  addReconcilers,
   addWorkers,
   addTenants,
   addDoctor,

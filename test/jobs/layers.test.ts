@@ -54,10 +54,12 @@ describe('a guard', () => {
   })
 
   test('that throws fails the attempt', async () => {
-    const guard = (): boolean => {
-      throw new Error('cannot tell')
-    }
-    const definition = defineJob({ name: 'guarded', guard, retry: false, perform })
+    const definition = defineJob({
+      name: 'guarded',
+      guard: () => Promise.reject(new Error('cannot tell')),
+      retry: false,
+      perform,
+    })
     await using at = place(definition)
     await at.sluice.jobs.enqueue(definition)
     expect(await at.jobs.drain()).toMatchObject([{ ending: { kind: 'dead', error: { message: 'cannot tell' } } }])

@@ -1,5 +1,6 @@
 // The table of docs/guide/idempotent-jobs.md, cell by cell: each layer alone, against each way in which work is done
 // twice. Where two must meet, they meet at a gate that opens when both are there or one is seen to wait for the other.
+import { EventEmitter, once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { defineJob, Sluice, type Connection, type JobDefinition } from '../../src/index.ts'
@@ -124,12 +125,12 @@ const stateWithIt = partial(() =>
 /** Two workers are in the middle of it at once: whether the second one was kept out until the first had ended. */
 const twoWorkersRace: Scenario = async (layer) => {
   let [inside, most] = [0, 0]
-  let open = (): void => undefined
-  const gate = new Promise<void>((resolve) => (open = resolve))
+  const gate = new EventEmitter()
+  const opened = once(gate, 'open')
   const definition = job(layer, async (context) => {
     inside += 1
     most = Math.max(most, inside)
-    await gate
+    await opened
     await activate(context)
     inside -= 1
   })
@@ -141,7 +142,7 @@ const twoWorkersRace: Scenario = async (layer) => {
   await until('the first is inside', () => inside === 1)
   await one.jobs.enqueue(definition, args)
   await until('the second is inside, too, or waits', async () => inside === 2 || (await waiting()) > 0, 60_000)
-  open()
+  gate.emit('open')
   await drained(db, 60_000)
   return most === 1
 }
