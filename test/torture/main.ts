@@ -2,6 +2,8 @@
 // [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
 // npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
+// npm run torture -- reconciler [--rows 20000] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the
+// full form of test/e2e/lost-queue.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +12,7 @@ import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { startCluster } from '../support/cluster.ts'
 import { phases, runPhase } from './jobs/suite.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
+import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
 import { restarting } from './restarts.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
 
@@ -21,7 +24,7 @@ interface Minimum {
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
-    rows: { type: 'string', default: '200000' },
+    rows: { type: 'string' },
     processes: { type: 'string', default: '3' },
     lanes: { type: 'string', default: '3' },
     jobs: { type: 'string', default: '20000' },
@@ -29,6 +32,7 @@ const { positionals, values } = parseArgs({
     stops: { type: 'string' },
     cuts: { type: 'string', default: '60' },
     restarts: { type: 'string', default: '4' },
+    losses: { type: 'string', default: '6' },
     mutant: { type: 'string' },
     only: { type: 'string' },
   },
@@ -68,7 +72,7 @@ async function operations({ clusterUrl, restart, home }: Ground): Promise<boolea
   const [kills, stops] = [Number(values.kills ?? 20), Number(values.stops ?? 10)]
   const plan = (faults: number): Plan => ({
     clusterUrl,
-    rows: Number(values.rows),
+    rows: Number(values.rows ?? 200_000),
     processes: Number(values.processes),
     lanes: Number(values.lanes),
     faults,
@@ -109,19 +113,40 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
   return good
 }
 
+async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
+  const plan = {
+    clusterUrl,
+    rows: Number(values.rows ?? 20_000),
+    processes: Number(values.processes),
+    kills: Number(values.kills ?? 20),
+    losses: Number(values.losses),
+    ...home,
+  }
+  let good = true
+  for (const [name, story] of Object.entries(stories)) {
+    if (values.only !== undefined && values.only !== name) continue
+    const outcome = await loseQueue(story, plan)
+    const wrong = failingIn(outcome)
+    process.stdout.write(`${name.padEnd(16)} ${wrong.join(', ') || 'ok'} ${JSON.stringify(outcome)}\n`)
+    good = wrong.length === 0 && good
+  }
+  return good
+}
+
 function mutantName(name: string): MutantName {
   if (name in mutants) return name as MutantName
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
-const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs }
+const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs, reconciler }
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
   process.stderr.write(
     'usage: npm run torture -- operations [--rows n] [--processes n] [--lanes n] [--kills n] [--stops n] ' +
       '[--only kills|stops|commits|restarts] [--mutant name]\n' +
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
-      '[--only kills|stops|cuts|restarts] [--mutant name]\n',
+      '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
+      '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n',
   )
   process.exit(2)
 }
