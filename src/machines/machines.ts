@@ -83,7 +83,7 @@ export class Machines {
 
   /**
    * Moves a row to another state by hand, because somebody else knows more: a webhook, a person. The transition must be
-   * declared, and the job of the new state is enqueued with it.
+   * declared, and the job of the new state is enqueued with it. A row that is in that state already stays as it is.
    */
   async advance(
     machine: MachineDefinition,
@@ -92,6 +92,8 @@ export class Machines {
   ): Promise<StartedRow> {
     return this.#in(machine, tx, async (connection) => {
       const { key: text, state: from } = await this.#row(machine, connection, key)
+      // Who comes twice, as webhooks do, finds it done.
+      if (from === to) return this.#enqueue(machine, connection, { key: text, state: from })
       const allowed = machine.states.find(({ name }) => name === from)?.to ?? []
       if (!allowed.includes(to)) throw illegal(machine.name, { from, to, allowed })
       if (!(await moveState(connection, machine.place, { key: text, from, to }))) {

@@ -8,12 +8,12 @@ test.each(Object.entries(stories))(
   async (_, story) => {
     const outcome = await loseQueue(story, {
       clusterUrl: inject('clusterUrl'),
-      rows: 240,
+      rows: 90,
       processes: 2,
       kills: 1,
       losses: 2,
     })
     expect(failingIn(outcome)).toEqual([])
-    expect(outcome).toMatchObject({ rows: 240, kills: 1, losses: 2 })
+    expect(outcome).toMatchObject({ rows: 90, kills: 1, losses: 2 })
   },
 )

@@ -225,6 +225,8 @@ describe('advance', () => {
       state: 'lost',
       job: null,
     })
+    expect(await at.sluice.machines.advance(machine, '1', { to: 'lost' })).toMatchObject({ state: 'lost' })
+    expect(await moves()).toHaveLength(2)
     // What was enqueued for the state that it has left finds nothing to do.
     expect(await at.jobs.drain()).toMatchObject([{ ending: { left: 'its row is in the state lost' } }])
   })

@@ -59,7 +59,7 @@ export async function loseQueue(story: Story, plan: Plan): Promise<Outcome> {
     timeouts: { lock: '30s', statement: '60s' },
   })
   await using workers = new Workers(story, db, plan)
-  for (let i = 0; i < plan.processes; i++) await workers.spawn()
+  await Promise.all(Array.from({ length: plan.processes }, () => workers.spawn()))
   const harms = order(plan)
   const ended = (): Promise<number> => db.value(story.ended)
   let [there, lostJobs, losses] = [0, 0, 0]
