@@ -1,8 +1,8 @@
 /** What the app store says of a submission. */
-export type Verdict = 'waiting' | 'reviewing' | 'approved'
+type Verdict = 'waiting' | 'reviewing' | 'approved'
 
 /** The app store, as far as this example needs it. It knows a repetition by its key. */
-export class AppStore {
+class AppStore {
   readonly uploads = new Map<string, string>()
   readonly submissions = new Map<string, string>()
   /** How often it was asked to take something, repetitions included. */

@@ -65,7 +65,7 @@ interface TransactionalState<To> extends CommonState<To> {
 }
 
 /** How a state of a machine is declared. */
-export type StateSpec<To> = EffectState<To> | TransactionalState<To>
+type StateSpec<To> = EffectState<To> | TransactionalState<To>
 
 /** How a machine is declared; see {@link defineMachine}. */
 export interface MachineSpec<To extends Record<string, unknown>> {

@@ -8,7 +8,7 @@ import { didYouMean } from '../std/suggest.ts'
 import { aged, type Find } from '../targets/find.ts'
 
 /** Records that are pending for too long, by table. */
-export interface PendingRecords {
+interface PendingRecords {
   /** The table, as you would write it in SQL. */
   table: string
   /** The column that tells rows apart. Default: `id`. */
