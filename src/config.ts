@@ -1,9 +1,11 @@
 import { SluiceError } from './errors.ts'
 import type { JobOptions } from './jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from './jobs/define.ts'
+import type { MachineDefinition } from './machines/define.ts'
 import type { OperationDefinition } from './operations/define.ts'
 import type { WorkerOptions } from './operations/worker.ts'
 import type { ScheduleDefinition } from './schedules/define.ts'
+import type { ReconcilerDefinition } from './reconcilers/define.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
 import { didYouMean } from './std/suggest.ts'
 import type { DatabaseOptions } from './store/database.ts'
@@ -21,6 +23,10 @@ export interface SluiceConfig {
   jobs?: readonly JobDefinition[]
   /** The schedules that this process keeps. Their jobs and operations need not be listed again. */
   schedules?: readonly ScheduleDefinition[]
+  /** The machines that this process knows; their jobs and reconcilers come with them. */
+  machines?: readonly MachineDefinition[]
+  /** The reconcilers that this process knows. */
+  reconcilers?: readonly ReconcilerDefinition[]
   worker?: {
     /** Batches at once in this process. */
     concurrency?: number
@@ -79,6 +85,8 @@ export interface ResolvedConfig {
   operations: readonly OperationDefinition[]
   jobs: readonly JobDefinition[]
   schedules: readonly ScheduleDefinition[]
+  machines: readonly MachineDefinition[]
+  reconcilers: readonly ReconcilerDefinition[]
 }
 
 /**
@@ -103,7 +111,19 @@ const day = 86_400_000
 const longest = 3_660 * day
 
 const known = {
-  '': ['database', 'schema', 'operations', 'jobs', 'schedules', 'worker', 'timeouts', 'history', 'embedded'],
+  '': [
+    'database',
+    'schema',
+    'operations',
+    'jobs',
+    'schedules',
+    'machines',
+    'reconcilers',
+    'worker',
+    'timeouts',
+    'history',
+    'embedded',
+  ],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
   history: ['keep', 'jobs', 'deadJobs'],
@@ -140,6 +160,8 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     },
     jobWorker,
     ...withTargets(config),
+    machines: config.machines ?? [],
+    reconcilers: config.reconcilers ?? [],
   }
 }
 

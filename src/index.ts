@@ -33,6 +33,7 @@ export type { OperationStatus } from './operations/status.ts'
 // Jobs
 export {
   defineJob,
+  type EffectContext,
   type JobContext,
   type JobDefinition,
   type JobInfo,
@@ -41,7 +42,8 @@ export {
   type TransactionalContext,
   type TransactionalSpec,
 } from './jobs/define.ts'
-export { cancel, JobOutcome, JobTimeout, snooze } from './jobs/outcomes.ts'
+export { cancel, JobOutcome, JobTimeout, leave, snooze } from './jobs/outcomes.ts'
+export type { GuardContext, RowLock } from './jobs/layers.ts'
 export {
   DeadlockDetected,
   discardOn,
@@ -73,6 +75,19 @@ export {
 export type { Schedules, ScheduleVerbOptions } from './schedules/schedules.ts'
 export type { ScheduleStatus, ScheduleTick } from './schedules/status.ts'
 export { defineWindow, isOpen, nextOpening, type Weekday, type Window, type WindowSpec } from './windows/window.ts'
+
+// Machines and reconcilers
+export { again, type Again } from './machines/again.ts'
+export {
+  defineMachine,
+  type MachineDefinition,
+  type StepContext,
+  type TransactionalStepContext,
+} from './machines/define.ts'
+export type { Machines, MachineStatus, MachineSummary, RowKey, StartedRow } from './machines/machines.ts'
+export { defineReconciler, type ReconcilerDefinition } from './reconcilers/define.ts'
+export type { Reconcilers, ReconcilerStatus } from './reconcilers/reconcilers.ts'
+export type { Reconciled } from './reconcilers/run.ts'
 
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'

@@ -7,7 +7,12 @@ import { JobCrew } from './jobs/crew.ts'
 import type { JobDefinition, JobRegistry } from './jobs/define.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { Queues } from './jobs/queues.ts'
+import type { MachineDefinition } from './machines/define.ts'
+import { Machines } from './machines/machines.ts'
 import { Operations } from './operations/operations.ts'
+import { ReconcilerCrew } from './reconcilers/crew.ts'
+import type { ReconcilerDefinition, ReconcilerRegistry } from './reconcilers/define.ts'
+import { Reconcilers } from './reconcilers/reconcilers.ts'
 import { Registry } from './runtime/registry.ts'
 import { ScheduleBench } from './schedules/bench.ts'
 import { ScheduleCrew } from './schedules/crew.ts'
@@ -46,10 +51,13 @@ export class Sluice implements AsyncDisposable {
   readonly jobs: Jobs
   readonly queues: Queues
   readonly schedules: Schedules
+  readonly machines: Machines
+  readonly reconcilers: Reconcilers
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
   readonly #scheduleRegistry: ScheduleRegistry
+  readonly #reconcilerRegistry: ReconcilerRegistry
   readonly #telemetry = new Telemetry()
   #database: Promise<Database> | undefined
   #worker: Worker | undefined
@@ -80,7 +88,24 @@ export class Sluice implements AsyncDisposable {
       idle: () => this.#crew?.idle === true,
       wake: () => this.#crew?.wake(),
     })
-    this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, this.jobs.bulkDefinition])
+    const { machines, reconcilers } = this.#config
+    const steps = machines.flatMap((machine) => [...machine.steps.values()])
+    this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, ...steps, this.jobs.bulkDefinition])
+    this.machines = new Machines({
+      database,
+      jobs: this.jobs,
+      registry: new Registry<MachineDefinition>('machine', machines),
+    })
+    this.#reconcilerRegistry = new Registry<ReconcilerDefinition>('reconciler', [
+      ...reconcilers,
+      ...machines.map(({ reconciler }) => reconciler),
+    ])
+    this.reconcilers = new Reconcilers({
+      database,
+      jobs: this.jobs,
+      registry: this.#reconcilerRegistry,
+      telemetry: this.#telemetry,
+    })
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
     this.#scheduleRegistry = new Registry('schedule', this.#config.schedules)
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled }
@@ -113,7 +138,7 @@ export class Sluice implements AsyncDisposable {
       database,
       telemetry,
       registry: this.#registry,
-      crews: [crew, clock],
+      crews: [crew, clock, new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs })],
       skills,
     })
     await worker.start()

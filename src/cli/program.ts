@@ -5,10 +5,12 @@ import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
 import { addInit } from './commands/init.ts'
 import { addJobs } from './commands/jobs.ts'
+import { addMachines } from './commands/machines.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addOps } from './commands/ops.ts'
 import { addQueues } from './commands/queues.ts'
 import { addSchedules } from './commands/schedules.ts'
+import { addReconcilers } from './commands/reconcilers.ts'
 import { addTenants } from './commands/tenants.ts'
 import { addWorker } from './commands/worker.ts'
 import { addWorkers } from './commands/workers.ts'
@@ -24,6 +26,8 @@ const commands: readonly CommandAdder[] = [
   addJobs,
   addQueues,
   addSchedules,
+  addMachines,
+  addReconcilers,
   addWorkers,
   addTenants,
   addDoctor,

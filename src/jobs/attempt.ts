@@ -2,6 +2,7 @@ import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { storable } from '../std/storable.ts'
 import type { ClaimedJob } from '../store/jobs/claim.ts'
+import { RowBusy } from '../targets/row.ts'
 import type { JobDefinition, JobInfo } from './define.ts'
 import type { Ending } from './endings.ts'
 import { JobOutcome } from './outcomes.ts'
@@ -96,6 +97,9 @@ function buried(
 export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, runMs: number): Ending {
   if (!(returned instanceof JobOutcome)) return { kind: 'completed', id: job.id, claimId, waitMs, runMs }
   const { reason, delayMs } = returned
+  if (returned.kind === 'leave') {
+    return { kind: 'completed', id: job.id, claimId, waitMs, runMs, left: storable(reason, maxReason) }
+  }
   if (returned.kind === 'cancel') return buried(job.id, claimId, { outcome: 'cancelled', reason, runMs })
   const { id, tries } = job
   return {
@@ -117,8 +121,14 @@ export class ConnectionBroken extends Error {
   override readonly name = 'ConnectionBroken'
 }
 
-/** So often a broken connection is nobody's fault; a handler that breaks it every time is at fault. */
-const mostBreaks = 20
+/** What is not the handler's fault, and how it is told. */
+const excuses = [
+  [ConnectionBroken, 'its connection to the database broke'],
+  [RowBusy, 'others hold the lock of its row'],
+] as const
+
+/** So often it is nobody's fault; a handler that breaks its connection every time is at fault. */
+const mostExcuses = 20
 
 /** The ending of an attempt that threw. */
 export function endingAfter(thrown: unknown, attempt: Attempt, runMs: number, random: number): Ending {
@@ -130,11 +140,12 @@ export function endingAfter(thrown: unknown, attempt: Attempt, runMs: number, ra
   }
   const error = errorRecord(thrown)
   const tries = job.tries ?? {}
-  const breaks = (tries[ConnectionBroken.name] ?? 0) + 1
-  if (thrown instanceof ConnectionBroken && breaks <= mostBreaks) {
-    const delayMs = backoffMs(breaks, { baseMs: 500, maxMs: 30_000 }, random)
-    const rest = { error, tries: { ...tries, [ConnectionBroken.name]: breaks }, counts: false, runMs }
-    const reason = 'its connection to the database broke, which counts as no attempt'
+  const excuse = excuses.find(([kind]) => thrown instanceof kind)
+  const excused = (tries[error.name] ?? 0) + 1
+  if (excuse !== undefined && excused <= mostExcuses) {
+    const delayMs = backoffMs(excused, { baseMs: 500, maxMs: 30_000 }, random)
+    const rest = { error, tries: { ...tries, [error.name]: excused }, counts: false, runMs }
+    const reason = `${excuse[1]}, which counts as no attempt`
     return { kind: 'postponed', id, claimId, verdict: 'retry', reason, delayMs, ...rest }
   }
   const verdict = judge(definition, { error: thrown, tries, random })

@@ -8,6 +8,8 @@ export interface ContextTools {
   telemetry: Telemetry
   /** Enqueues for a handler, in its transaction where it has one. */
   enqueue: (tx: Connection | undefined) => JobContext<unknown>['enqueue']
+  /** For what a job asks the database before its transaction. */
+  db?: Connection
 }
 
 /** What a handler is given. Everything but args is made when it is asked for: most handlers ask for little. */
@@ -16,11 +18,17 @@ export class Context implements HandlerContext {
   readonly tx: Connection | undefined
   readonly #attempt: Attempt
   readonly #tools: ContextTools
+  readonly effect: unknown
 
-  constructor(attempt: Attempt, tools: ContextTools, tx?: Connection) {
+  constructor(attempt: Attempt, tools: ContextTools, { tx, effect }: { tx?: Connection; effect?: unknown } = {}) {
     this.#attempt = attempt
     this.#tools = tools
     this.tx = tx
+    this.effect = effect
+  }
+
+  get db(): Connection | undefined {
+    return this.tx ?? this.#tools.db
   }
 
   get job(): JobInfo {

@@ -8,6 +8,8 @@ import { quoted } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
 import type { Connection } from '../store/connection.ts'
 import type { EnqueueArgs, EnqueuedJob, EnqueueOptions } from './enqueue.ts'
+import { Bound } from './bound.ts'
+import { layersProblem, type GuardContext, type RowLock } from './layers.ts'
 import type { JobOutcome } from './outcomes.ts'
 import type { ErrorRule, RetryOptions } from './policy.ts'
 
@@ -44,6 +46,14 @@ export interface JobContext<Args> {
 /** What `perform` of a transactional job receives: all that goes through `tx` commits with the job's completion. */
 export interface TransactionalContext<Args> extends JobContext<Args> {
   tx: Connection
+  /** What `effect` gave. */
+  effect: unknown
+}
+
+/** What `effect` of a transactional job receives. */
+export interface EffectContext<Args> extends JobContext<Args> {
+  /** Asks the database, in no transaction. */
+  db: Connection
 }
 
 type Performed = Promise<JobOutcome | void> | JobOutcome | void
@@ -67,6 +77,8 @@ interface CommonSpec<Args> {
   concurrency?: { limit: number; key(args: Args): string }
   /** An attempt may take so long. Default: 10 minutes. */
   timeout?: Duration
+  /** Asked when the job begins, under the `lock` if there is one. False: there is nothing to do, the job leaves. */
+  guard?(context: GuardContext<Args>): boolean | Promise<boolean>
 }
 
 export interface JobSpec<Args> extends CommonSpec<Args> {
@@ -77,6 +89,13 @@ export interface JobSpec<Args> extends CommonSpec<Args> {
 
 export interface TransactionalSpec<Args> extends CommonSpec<Args> {
   transaction: true
+  /** Locks a row by its key before the handler runs, until the transaction ends. A row that is gone: the job leaves. */
+  lock?: RowLock<Args>
+  /**
+   * What happens outside of the database: before the transaction, in none, and at least once. What it gives goes to
+   * `perform`, which writes it down; an outcome such as `snooze` ends the attempt. A guard is asked before it, too.
+   */
+  effect?(context: EffectContext<Args>): unknown
   /** The work, in the transaction in which the job is completed: what goes through `tx` takes effect exactly once. */
   perform(context: TransactionalContext<Args>): Performed
 }
@@ -101,7 +120,12 @@ export interface JobDefinition<in Input = never> {
 }
 
 /** What a handler is given, before its args are put in. */
-export type HandlerContext = Omit<JobContext<unknown>, 'args'> & { args?: unknown; tx: Connection | undefined }
+export type HandlerContext = Omit<JobContext<unknown>, 'args'> & {
+  args?: unknown
+  tx: Connection | undefined
+  db: Connection | undefined
+  effect: unknown
+}
 
 /** A job with its args. */
 export interface BoundJob {
@@ -109,6 +133,9 @@ export interface BoundJob {
   limitKey(): string | undefined
   /** Runs the handler; gives what it returns, mostly a promise. */
   perform(context: HandlerContext): unknown
+  /** Whether something happens before the transaction. */
+  readonly hasEffect: boolean
+  effect(context: HandlerContext): unknown
 }
 
 /** The jobs that a process knows. */
@@ -163,30 +190,8 @@ export function defineJob(spec: AnySpec): JobDefinition<undefined> {
   }
 }
 
-class Bound implements BoundJob {
-  readonly #spec: AnySpec
-  readonly #args: unknown
-
-  constructor(spec: AnySpec, args: unknown) {
-    this.#spec = spec
-    this.#args = args
-  }
-
-  uniqueKey(): string | undefined {
-    return this.#spec.unique?.key?.(this.#args)
-  }
-
-  limitKey(): string | undefined {
-    return this.#spec.concurrency?.key(this.#args)
-  }
-
-  perform(context: HandlerContext): unknown {
-    context.args = this.#args
-    return this.#spec.perform(context as TransactionalContext<unknown>)
-  }
-}
-
-type AnySpec = (JobSpec<unknown> | TransactionalSpec<unknown>) & { args?: StandardSchemaV1 }
+/** A job as it was declared, whatever its args are. */
+export type AnySpec = (JobSpec<unknown> | TransactionalSpec<unknown>) & { args?: StandardSchemaV1 }
 
 const options = [
   'name',
@@ -199,6 +204,9 @@ const options = [
   'concurrency',
   'timeout',
   'transaction',
+  'guard',
+  'lock',
+  'effect',
   'perform',
 ]
 
@@ -244,6 +252,11 @@ function checkSpec(spec: AnySpec): void {
   }
   if (spec.unique?.until !== undefined && !['start', 'success'].includes(spec.unique.until)) {
     refuse('"unique.until" must be start or success')
+  }
+  const layers = layersProblem(spec)
+  if (layers !== undefined) refuse(layers)
+  if ('effect' in spec && spec.effect !== undefined && (typeof spec.effect !== 'function' || !spec.transaction)) {
+    refuse('"effect" must be a function, and needs "transaction: true"')
   }
   const { concurrency } = spec
   if (concurrency === undefined) return

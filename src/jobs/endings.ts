@@ -3,7 +3,7 @@ import * as settle from '../store/jobs/settle.ts'
 
 /** How an attempt ended, to be written down. */
 export type Ending =
-  | ({ kind: 'completed' } & settle.Completion)
+  | ({ kind: 'completed'; /** Why it left without its work. */ left?: string } & settle.Completion)
   | ({ kind: 'postponed' } & settle.Setback)
   | ({ kind: 'buried' } & settle.Burial)
 

@@ -15,6 +15,8 @@ export interface BulkOptions {
   in?: Duration
   /** Not before this moment. */
   at?: Date
+  /** Not all at once: each waits a random part of this time longer. */
+  spread?: Duration
   queue?: string
   priority?: JobPriority
   /** Words to find them by. */
@@ -64,19 +66,24 @@ export async function newJob(definition: JobDefinition, input: unknown, options:
   }
 }
 
-function timing(name: string, { in: wait, at }: BulkOptions): { delayMs?: number; runAt?: string } {
+function timing(name: string, { in: wait, at, spread = 0 }: BulkOptions): { delayMs?: number; runAt?: string } {
   if (wait !== undefined && at !== undefined) throw refused(name, 'give "in" or "at", not both')
+  const spreadMs = parseDuration(spread)
+  if (spreadMs === undefined || spreadMs > longestMs) {
+    throw refused(name, `"spread" must be a time such as "30s" or "5m", not ${quoted(spread)}`)
+  }
+  const laterMs = Math.round(Math.random() * spreadMs)
   if (at !== undefined) {
     if (!(at instanceof Date) || Number.isNaN(at.getTime())) throw refused(name, '"at" must be a valid Date')
     if (Math.abs(at.getTime() - Date.now()) > longestMs) throw refused(name, '"at" must be within ten years')
-    return { runAt: at.toISOString() }
+    return { runAt: new Date(at.getTime() + laterMs).toISOString() }
   }
-  if (wait === undefined) return {}
+  if (wait === undefined) return laterMs === 0 ? {} : { delayMs: laterMs }
   const delayMs = parseDuration(wait)
   if (delayMs === undefined || delayMs > longestMs) {
     throw refused(name, `"in" must be a time such as "30s" or "5m", not ${quoted(wait)}`)
   }
-  return { delayMs }
+  return { delayMs: delayMs + laterMs }
 }
 
 function checkPriority(name: string, priority: JobPriority): JobPriority {

@@ -3,13 +3,13 @@ import { storable } from '../std/storable.ts'
 
 const longestMs = 3_660 * 86_400_000
 
-/** What `perform` may return instead of nothing. Made by {@link snooze} and {@link cancel}. */
+/** What `perform` may return instead of nothing. Made by {@link snooze}, {@link cancel} and {@link leave}. */
 export class JobOutcome {
-  readonly kind: 'snooze' | 'cancel'
+  readonly kind: 'snooze' | 'cancel' | 'leave'
   readonly reason: string
   readonly delayMs: number
 
-  constructor(kind: 'snooze' | 'cancel', { reason, delayMs }: { reason: string; delayMs: number }) {
+  constructor(kind: JobOutcome['kind'], { reason, delayMs }: { reason: string; delayMs: number }) {
     this.kind = kind
     this.reason = reason
     this.delayMs = delayMs
@@ -28,6 +28,11 @@ export function snooze(wait: Duration, reason = 'snoozed'): JobOutcome {
 /** Not any more: end the job, and keep the reason. */
 export function cancel(reason: string): JobOutcome {
   return new JobOutcome('cancel', { reason, delayMs: 0 })
+}
+
+/** Nothing to do: the job has succeeded without its work, and an event (`job.left`) says why. */
+export function leave(reason = 'nothing to do'): JobOutcome {
+  return new JobOutcome('leave', { reason, delayMs: 0 })
 }
 
 /** The attempt took longer than the job's `timeout`. */

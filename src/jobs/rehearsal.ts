@@ -6,15 +6,15 @@ import type { NewJob } from '../store/jobs/enqueue.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { Attempt, endingAfter, endingOf } from './attempt.ts'
 import { Context } from './context.ts'
-import type { BoundJob, JobContext, JobDefinition, JobPriority } from './define.ts'
+import type { JobContext, JobDefinition, JobPriority } from './define.ts'
 import type { Ending } from './endings.ts'
 import { newJob } from './enqueue.ts'
-import { JobTimeout } from './outcomes.ts'
+import { JobOutcome, JobTimeout } from './outcomes.ts'
 import { anyError } from './policy.ts'
 
 /** How an attempt came out. `lost`: the job was not there any more when its end was to be written down. */
 export type JobEnding =
-  | { kind: 'succeeded' }
+  | { kind: 'succeeded'; /** It found nothing to do; why. */ left?: string }
   | { kind: 'retried'; reason: string; delayMs: number; error: ErrorRecord | null }
   | { kind: 'snoozed'; reason: string; delayMs: number }
   | { kind: 'discarded' | 'dead' | 'quarantined'; reason: string; error: ErrorRecord | null }
@@ -61,12 +61,18 @@ export async function rehearse(
   const bound = await definition.bind(JSON.parse(job.args) as Json)
   const attempt = attemptOf(definition, job, number)
   const notes = new Notes(job)
-  const tools = { telemetry, enqueue: () => notes.enqueue }
-  const work = (tx?: Connection): Promise<unknown> => performed(bound, attempt, new Context(attempt, tools, tx))
+  const db: Connection = { query: async (text, values) => (await database()).work.query(text, values) }
+  const tools = { telemetry, enqueue: () => notes.enqueue, db }
+  const work = (given: { tx?: Connection; effect?: unknown }): Promise<unknown> =>
+    performed(attempt, () => bound.perform(new Context(attempt, tools, given)))
   try {
-    const returned = definition.transaction
-      ? await (await database()).work.transaction(async (tx) => work(tx))
-      : await work()
+    const effect = bound.hasEffect
+      ? await performed(attempt, () => bound.effect(new Context(attempt, tools)))
+      : undefined
+    const returned =
+      definition.transaction && !(effect instanceof JobOutcome)
+        ? await (await database()).work.transaction(async (tx) => work({ tx, effect }))
+        : (effect ?? (await work({})))
     return { ending: endingView(endingOf(returned, attempt, 0)), enqueued: notes.jobs }
   } catch (error) {
     const ending = endingView(endingAfter(error, attempt, 0, noJitter))
@@ -102,7 +108,7 @@ function attemptOf(definition: JobDefinition, job: NewJob, attempt: number): Att
 }
 
 /** Runs the handler, and tells it to stop when its time is over; one that does not is left. */
-async function performed(bound: BoundJob, { definition, stop }: Attempt, context: Context): Promise<unknown> {
+async function performed({ definition, stop }: Attempt, handler: () => unknown): Promise<unknown> {
   const { timeoutMs } = definition
   const limit = setTimeout(
     () => stop.stop(new JobTimeout(`The attempt took longer than ${timeoutMs} ms.`)),
@@ -114,7 +120,7 @@ async function performed(bound: BoundJob, { definition, stop }: Attempt, context
     })
     // Nobody waits for it when the handler ends in time.
     left.catch(() => undefined)
-    const returned = await Promise.race([Promise.resolve(bound.perform(context)), left])
+    const returned = await Promise.race([Promise.resolve(handler()), left])
     if (stop.reason !== undefined && definition.transaction) throw stop.reason
     return returned
   } catch (error) {
@@ -165,7 +171,9 @@ function rehearsedJob({ job, args, queue, priority, ...rest }: NewJob, definitio
 
 /** An ending in the words of its users. */
 export function endingView(ending: Ending): JobEnding {
-  if (ending.kind === 'completed') return { kind: 'succeeded' }
+  if (ending.kind === 'completed') {
+    return { kind: 'succeeded', ...(ending.left === undefined ? {} : { left: ending.left }) }
+  }
   const { reason, error } = ending
   if (ending.kind === 'postponed') {
     const { delayMs } = ending

@@ -8,6 +8,7 @@ export function reportEnding(telemetry: Telemetry, of: Attempt, ending: Ending):
   const { id: jobId, attempt } = of.job
   const { name } = of.definition
   if (ending.kind === 'completed') {
+    if (ending.left !== undefined) telemetry.emit('job.left', { jobId, name, reason: ending.left })
     telemetry.emit('job.finished', { jobId, name, queue, attempt, waitMs, runMs: ending.runMs })
     return
   }

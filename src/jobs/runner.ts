@@ -1,10 +1,10 @@
 import { inspectable } from '../std/error-record.ts'
-import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { endingAfter, endingOf, misfit, unwanted, type Attempt } from './attempt.ts'
 import { Context, type ContextTools } from './context.ts'
 import type { BoundJob } from './define.ts'
 import type { Ending } from './endings.ts'
+import { JobOutcome } from './outcomes.ts'
 import { JobLost, runInTransaction } from './transactional.ts'
 
 /** How an attempt came out: an ending to write down, one that its own transaction has written, or nothing of ours. */
@@ -30,7 +30,7 @@ export class Runner {
   readonly #deps: Deps
 
   constructor(deps: Deps) {
-    this.#deps = deps
+    this.#deps = { ...deps, db: deps.database.work }
   }
 
   /** Begins an attempt; its result comes to `onEnd`, once. */
@@ -70,19 +70,23 @@ export class Runner {
 
   async #performIn(attempt: Attempt, bound: BoundJob): Promise<void> {
     const { stop } = attempt
-    const work = async (tx: Connection): Promise<unknown> => {
-      const left = new Promise<never>((_, reject) => {
-        stop.whenStopped((reason) => setTimeout(() => reject(reason), graceMs).unref())
-      })
-      // A handler that throws before it returns a promise leaves nobody to hear this.
-      left.catch(() => undefined)
-      const returned = await Promise.race([bound.perform(new Context(attempt, this.#deps, tx)), left])
+    const left = new Promise<never>((_, reject) => {
+      stop.whenStopped((reason) => setTimeout(() => reject(reason), graceMs).unref())
+    })
+    // A handler that throws before it returns a promise leaves nobody to hear this.
+    left.catch(() => undefined)
+    const heeding = async (work: unknown): Promise<unknown> => {
+      const returned = await Promise.race([work, left])
       // Told to stop, it must not commit.
       if (stop.reason !== undefined) throw stop.reason
       return returned
     }
     try {
-      const { ending, admitted } = await runInTransaction(this.#deps, attempt, work)
+      const effect = bound.hasEffect ? await heeding(bound.effect(new Context(attempt, this.#deps))) : undefined
+      if (effect instanceof JobOutcome) return this.#end(attempt, endingOf(effect, attempt, elapsed(attempt)))
+      const { ending, admitted } = await runInTransaction(this.#deps, attempt, async (tx) =>
+        heeding(bound.perform(new Context(attempt, this.#deps, { tx, effect }))),
+      )
       this.#end(attempt, { kind: 'written', ending, admitted })
     } catch (error) {
       this.#fail(attempt, error)

@@ -1,7 +1,8 @@
 import { SluiceError } from '../errors.ts'
 import { didYouMean } from '../std/suggest.ts'
 
-type Kind = 'operation' | 'job' | 'schedule'
+/** What can be defined, in words; the configuration lists it under the plural. */
+type Kind = 'operation' | 'job' | 'schedule' | 'machine' | 'reconciler'
 
 /** The definitions that this process knows, by name. Work of other names is left for processes that know it. */
 export class Registry<Definition extends { readonly name: string }> {

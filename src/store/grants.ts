@@ -71,6 +71,8 @@ begin
   grant execute on function sluice.create_schedule_partitions(timestamptz), sluice.drop_schedule_partitions(integer)
     to sluice_worker;
   grant select on sluice.schedule, sluice.schedule_tick to sluice_dashboard;
+  grant select, insert, update on sluice.reconciler to sluice_worker;
+  grant select on sluice.reconciler to sluice_dashboard;
 
   grant select, insert on sluice.operation to sluice_enqueue;
   grant select, insert on sluice.transition to sluice_enqueue;

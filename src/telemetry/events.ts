@@ -84,6 +84,8 @@ export interface Events {
   'job.started': OfJob & { queue: string; attempt: number; waitMs: number }
   /** A job has succeeded, and that is written down. */
   'job.finished': OfJob & { queue: string; attempt: number; waitMs: number; runMs: number }
+  /** A job found nothing to do and left, before `job.finished`: its guard said so, or its handler. */
+  'job.left': OfJob & { reason: string }
   /** An attempt failed; the next one comes after `delayMs`. */
   'job.retried': OfJob & { error: ErrorRecord; reason: string; attempt: number; delayMs: number }
   /** A job asked to be run again later, which is no failure. */
@@ -103,6 +105,17 @@ export interface Events {
   'job.rescued': OfJob & { workerId: string; crashes: number }
   /** A handler said something. */
   'job.logged': OfJob & { message: string; fields: Record<string, unknown> }
+  /** A reconciler has looked at everything: records found, jobs enqueued for them, there already, and refused. */
+  'reconciler.finished': {
+    name: string
+    found: number
+    enqueued: number
+    duplicates: number
+    refused: number
+    elapsedMs: number
+  }
+  /** A run of a reconciler broke off; the next interval goes on. */
+  'reconciler.failed': { name: string; error: ErrorRecord }
   'queue.paused': { queue: string; actor: string | null }
   'queue.resumed': { queue: string; actor: string | null }
   /** A tick of a schedule was settled by starting its job or operation, or a person asked for a run (`actor`). */

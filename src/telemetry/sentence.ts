@@ -68,6 +68,8 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.name} ${p.jobId} started, attempt ${p.attempt}, after waiting ${formatDuration(p.waitMs)}`
     case 'job.finished':
       return `${p.name} ${p.jobId} finished in ${formatDuration(p.runMs)}`
+    case 'job.left':
+      return `${p.name} ${p.jobId} left: ${p.reason}`
     case 'job.retried':
       return `${p.name} ${p.jobId} failed (${p.reason}), again in ${formatDuration(p.delayMs)}: ${p.error.message}`
     case 'job.snoozed':
@@ -88,6 +90,10 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.name} ${p.jobId} is free again: worker ${p.workerId} gave no sign of life`
     case 'job.logged':
       return `${p.name} ${p.jobId}: ${p.message}`
+    case 'reconciler.finished':
+      return `${p.name} found ${count(p.found)}, enqueued ${count(p.enqueued)} (${count(p.duplicates)} were there already${p.refused === 0 ? '' : `, ${count(p.refused)} refused`}) in ${formatDuration(p.elapsedMs)}`
+    case 'reconciler.failed':
+      return `${p.name} broke off: ${p.error.message}`
     case 'queue.paused':
       return `queue ${p.queue} is paused${by(p.actor)}`
     case 'queue.resumed':

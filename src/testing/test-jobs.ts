@@ -66,7 +66,7 @@ export class TestJobs {
    * stays in history. Gives the number of unfinished jobs that are gone.
    *
    * Before a test it makes room. In a test it plays the worst that can happen to a queue, to see whether your
-   * application heals; the example `self-healing` shows how.
+   * application heals; the example `self-healing-databases` shows how.
    */
   async clear(): Promise<number> {
     return this.#sluice.jobBench.wipe()

@@ -73,7 +73,7 @@ describe('configuration', () => {
   )
   const [, known = ''] = /const known = \{([\s\S]*?)\n\}/.exec(read('src/config.ts')) ?? []
   const rooms = new Map(
-    [...known.matchAll(/^ {2}'?(\w*)'?: \[(.*)\]/gm)].map(([, room = '', list = '']) => [
+    [...known.matchAll(/^ {2}'?(\w*)'?: \[([^\]]*)\]/gm)].map(([, room = '', list = '']) => [
       room,
       [...list.matchAll(/\w+/g)].map(String),
     ]),

@@ -292,6 +292,18 @@ table queue
   constraint queue_rate_ms_check CHECK ((rate_ms > 0))
   CREATE UNIQUE INDEX queue_name_key ON sluice.queue USING btree (name)
   CREATE UNIQUE INDEX queue_pkey ON sluice.queue USING btree (id)
+table reconciler
+  name text not null
+  next_at timestamp with time zone not null
+  nonce uuid
+  worker_id uuid
+  started_at timestamp with time zone
+  finished_at timestamp with time zone
+  found bigint not null default 0
+  enqueued bigint not null default 0
+  error jsonb
+  constraint reconciler_pkey PRIMARY KEY (name)
+  CREATE UNIQUE INDEX reconciler_pkey ON sluice.reconciler USING btree (name)
 table recurring_mark
   fingerprint text not null
   key text[] not null

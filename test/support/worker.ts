@@ -26,6 +26,8 @@ export interface SpawnOptions {
   schedules?: string
   /** How far the clock of the process is ahead. */
   skewMs?: number
+  /** Module text that makes `patterns`: machines, reconcilers, with what defines them at hand. */
+  patterns?: string
   profile?: object
   package?: URL
   args?: string[]
@@ -48,11 +50,12 @@ export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker>
   const config = join(folder, 'sluice.config.mjs')
   await writeFile(
     config,
-    `import { cancel, defineJob, defineOperation, defineSchedule, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
+    `import { again, cancel, defineJob, defineMachine, defineOperation, defineReconciler, defineSchedule, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
 ${options.operations ?? 'const operations = []'}
 ${options.jobs ?? 'const jobs = []'}
 ${options.schedules ?? 'const schedules = []'}
-export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, schedules }
+${options.patterns ?? 'const patterns = {}'}
+export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, schedules, ...patterns }
 `,
   )
   const main = new URL('cli/main.js', home)

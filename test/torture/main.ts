@@ -4,6 +4,8 @@
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
 // npm run torture -- schedules [--kills 50] [--processes 3] [--runs 3000] [--only kills|gaps|ticks]: the full form of
 // test/e2e/schedule-faults.test.ts.
+// npm run torture -- reconciler [--rows 20000] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the
+// full form of test/e2e/lost-queue.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +14,7 @@ import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { startCluster } from '../support/cluster.ts'
 import { phases, runPhase } from './jobs/suite.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
+import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
 import { restarting } from './restarts.ts'
 import { schedulePhases } from './schedules/suite.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
@@ -24,7 +27,7 @@ interface Minimum {
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
-    rows: { type: 'string', default: '200000' },
+    rows: { type: 'string' },
     processes: { type: 'string', default: '3' },
     lanes: { type: 'string', default: '3' },
     jobs: { type: 'string', default: '20000' },
@@ -32,6 +35,7 @@ const { positionals, values } = parseArgs({
     stops: { type: 'string' },
     cuts: { type: 'string', default: '60' },
     restarts: { type: 'string', default: '4' },
+    losses: { type: 'string', default: '6' },
     mutant: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '3000' },
@@ -72,7 +76,7 @@ async function operations({ clusterUrl, restart, home }: Ground): Promise<boolea
   const [kills, stops] = [Number(values.kills ?? 20), Number(values.stops ?? 10)]
   const plan = (faults: number): Plan => ({
     clusterUrl,
-    rows: Number(values.rows),
+    rows: Number(values.rows ?? 200_000),
     processes: Number(values.processes),
     lanes: Number(values.lanes),
     faults,
@@ -125,12 +129,32 @@ async function schedules({ clusterUrl }: Ground): Promise<boolean> {
   return good
 }
 
+async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
+  const plan = {
+    clusterUrl,
+    rows: Number(values.rows ?? 20_000),
+    processes: Number(values.processes),
+    kills: Number(values.kills ?? 20),
+    losses: Number(values.losses),
+    ...home,
+  }
+  let good = true
+  for (const [name, story] of Object.entries(stories)) {
+    if (values.only !== undefined && values.only !== name) continue
+    const outcome = await loseQueue(story, plan)
+    const wrong = failingIn(outcome)
+    process.stdout.write(`${name.padEnd(16)} ${wrong.join(', ') || 'ok'} ${JSON.stringify(outcome)}\n`)
+    good = wrong.length === 0 && good
+  }
+  return good
+}
+
 function mutantName(name: string): MutantName {
   if (name in mutants) return name as MutantName
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
-const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs, schedules }
+const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs, schedules, reconciler }
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
   process.stderr.write(
@@ -138,7 +162,8 @@ if (suite === undefined) {
       '[--only kills|stops|commits|restarts] [--mutant name]\n' +
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
       '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
-      '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n',
+      '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n' +
+      '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n',
   )
   process.exit(2)
 }

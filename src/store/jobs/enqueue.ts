@@ -76,3 +76,25 @@ export const admit = statement<{ keys: readonly string[] }, { admitted: number }
 
 /** Wakes workers that listen. */
 export const notify = statement<void, object>('job.notify', `select pg_notify('sluice_jobs', '')`, () => [])
+
+/** Which of these jobs are not there any more. */
+export const goneJobs = statement<{ ids: readonly number[] }, { id: number }>(
+  'job.gone',
+  `select g.id
+   from unnest($1::bigint[]) g(id)
+   where not exists (select from sluice.job j where j.id = g.id)`,
+  ({ ids }) => [list(ids)],
+)
+
+/**
+ * Frees unique keys whose job is gone without them, which only happens to a queue that somebody has emptied: a job and
+ * its key come and go in one statement.
+ */
+export const freeOrphanKeys = statement<{ ids: readonly number[] }, { id: number }>(
+  'job.freeOrphanKeys',
+  `delete from sluice.job_lock l
+   where l.job_id = any($1::bigint[])
+     and not exists (select from sluice.job j where j.id = l.job_id)
+   returning l.job_id as id`,
+  ({ ids }) => [list(ids)],
+)
