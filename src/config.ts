@@ -1,4 +1,5 @@
 import { SluiceError } from './errors.ts'
+import type { InboxDefinition } from './inbox/define.ts'
 import type { JobOptions } from './jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from './jobs/define.ts'
 import type { OperationDefinition } from './operations/define.ts'
@@ -18,6 +19,8 @@ export interface SluiceConfig {
   operations?: readonly OperationDefinition[]
   /** The jobs that this process knows. */
   jobs?: readonly JobDefinition[]
+  /** The inboxes that this process works on. */
+  inboxes?: readonly InboxDefinition[]
   worker?: {
     /** Batches at once in this process. */
     concurrency?: number
@@ -75,6 +78,7 @@ export interface ResolvedConfig {
   jobWorker: JobOptions
   operations: readonly OperationDefinition[]
   jobs: readonly JobDefinition[]
+  inboxes: readonly InboxDefinition[]
 }
 
 /**
@@ -99,7 +103,7 @@ const day = 86_400_000
 const longest = 3_660 * day
 
 const known = {
-  '': ['database', 'schema', 'operations', 'jobs', 'worker', 'timeouts', 'history', 'embedded'],
+  '': ['database', 'schema', 'operations', 'jobs', 'inboxes', 'worker', 'timeouts', 'history', 'embedded'],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
   history: ['keep', 'jobs', 'deadJobs'],
@@ -137,6 +141,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     jobWorker,
     operations: config.operations ?? [],
     jobs: config.jobs ?? [],
+    inboxes: config.inboxes ?? [],
   }
 }
 

@@ -61,6 +61,14 @@ export type { Queues, QueueStatus } from './jobs/queues.ts'
 export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'
 export type { LockView, WorkerView } from './store/jobs/views.ts'
 
+// Inboxes
+export { defineInbox, type InboxContext, type InboxDefinition, type InboxSpec } from './inbox/define.ts'
+export { inboxHandler, type EndpointOptions, type HeaderLookup, type InboxEndpoint } from './inbox/endpoint.ts'
+export type { Inboxes, Receipt, ReceiveOptions } from './inbox/inboxes.ts'
+export type { InboxKey } from './inbox/key.ts'
+export type { InboxMessage, InboxStatus } from './inbox/status.ts'
+export type { OnceContext, OnceOptions } from './inbox/once.ts'
+
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'
 

@@ -1,5 +1,9 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
 import { examine, type Finding } from './health/doctor.ts'
+import { InboxCrew } from './inbox/crew.ts'
+import type { InboxDefinition } from './inbox/define.ts'
+import { Inboxes } from './inbox/inboxes.ts'
+import { Once, type OnceContext, type OnceOptions } from './inbox/once.ts'
 import type { OperationRegistry } from './operations/define.ts'
 import { JobBench } from './jobs/bench.ts'
 import type { ContextTools } from './jobs/context.ts'
@@ -40,9 +44,12 @@ export class Sluice implements AsyncDisposable {
   readonly tenants: Tenants
   readonly jobs: Jobs
   readonly queues: Queues
+  readonly inboxes: Inboxes
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
+  readonly #inboxRegistry: Registry<InboxDefinition>
+  readonly #once = new Once(() => this.#connect())
   readonly #telemetry = new Telemetry()
   #database: Promise<Database> | undefined
   #worker: Worker | undefined
@@ -67,7 +74,10 @@ export class Sluice implements AsyncDisposable {
       idle: () => this.#crew?.idle === true,
       wake: () => this.#crew?.wake(),
     })
-    this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, this.jobs.bulkDefinition])
+    const { entrance, bulkDefinition } = this.jobs
+    this.#inboxRegistry = new Registry('inbox', this.#config.inboxes)
+    this.inboxes = new Inboxes({ database, telemetry: this.#telemetry, entrance, registry: this.#inboxRegistry })
+    this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, ...this.inboxes.jobs, bulkDefinition])
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
   }
 
@@ -88,7 +98,7 @@ export class Sluice implements AsyncDisposable {
       database,
       telemetry,
       registry: this.#registry,
-      crews: [crew],
+      crews: [crew, this.#inboxCrew(database)],
       skills,
     })
     await worker.start()
@@ -159,6 +169,28 @@ export class Sluice implements AsyncDisposable {
   /** The workers that are there, with what they can do and what they hold. */
   async workers(): Promise<WorkerView[]> {
     return listWorkers((await this.#connect()).control)
+  }
+
+  /**
+   * Does work once per key, and gives all who ask the same result: for work that has no natural key in a table. What
+   * goes through `tx` commits together with the result, which must be JSON. What fails stores nothing.
+   *
+   * @example
+   * ```ts
+   * const charge = await sluice.once(`charge:${request.id}`, async ({ tx }) => {
+   *   const { rows } = await tx.query('insert into charges (cents) values ($1) returning id', [500])
+   *   return { chargeId: rows[0]?.['id'] }
+   * }, { for: '24h' })
+   * ```
+   */
+  async once<T>(key: string, work: (context: OnceContext) => Promise<T> | T, options: OnceOptions = {}): Promise<T> {
+    return this.#once.run(key, work, options)
+  }
+
+  #inboxCrew(database: Database): InboxCrew {
+    const [telemetry, registry, { entrance }] = [this.#telemetry, this.#inboxRegistry, this.jobs]
+    const inboxId = (name: string): Promise<number> => this.inboxes.inboxId(name)
+    return new InboxCrew(this.#config.jobWorker, { database, telemetry, registry, entrance, inboxId })
   }
 
   /** A worker beside the usual one, for some of the operations only. */

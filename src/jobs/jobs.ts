@@ -62,13 +62,14 @@ export class Jobs {
   /** @internal The job behind {@link bulk}. */
   readonly bulkDefinition: JobDefinition<BulkArgs> = defineBulk((args, before) => this.#bulkStep(args, before))
   readonly #deps: Deps
-  readonly #entrance: Entrance
+  /** @internal For those who record jobs together with something else. */
+  readonly entrance: Entrance
   readonly #coalescer: Coalescer<NewJob, EnqueuedRow>
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#entrance = new Entrance(deps)
-    this.#coalescer = new Coalescer((jobs) => this.#entrance.pass(jobs), perStatement)
+    this.entrance = new Entrance(deps)
+    this.#coalescer = new Coalescer((jobs) => this.entrance.pass(jobs), perStatement)
   }
 
   /** Records a job. It runs once the transaction that recorded it has committed, at least once. */
@@ -78,7 +79,7 @@ export class Jobs {
   ): Promise<EnqueuedJob> {
     const job = await newJob(definition, args, options)
     const row =
-      options.tx === undefined ? await this.#coalescer.add(job) : (await this.#entrance.passIn(options.tx, [job]))[0]
+      options.tx === undefined ? await this.#coalescer.add(job) : (await this.entrance.passIn(options.tx, [job]))[0]
     const { id, duplicate } = row as EnqueuedRow
     this.#deps.telemetry.emit('jobs.enqueued', {
       name: job.job,
@@ -110,7 +111,7 @@ export class Jobs {
     for (let at = 0; at < jobs.length; at += perStatement) {
       const some = jobs.slice(at, at + perStatement)
       const rows =
-        options.tx === undefined ? await this.#entrance.pass(some) : await this.#entrance.passIn(options.tx, some)
+        options.tx === undefined ? await this.entrance.pass(some) : await this.entrance.passIn(options.tx, some)
       enqueued.push(...rows.map(({ id, duplicate }) => ({ id: Number(id), duplicate })))
     }
     const duplicates = enqueued.filter(({ duplicate }) => duplicate).length
@@ -231,7 +232,7 @@ export class Jobs {
   async #admitted(database: Database, touched: control.Touched[]): Promise<number> {
     const keys = touched.flatMap(({ key }) => (key === null ? [] : [key]))
     if (keys.length > 0) await admitBehind(database.control, { keys })
-    if (touched.length > 0) await this.#entrance.tellAll()
+    if (touched.length > 0) await this.entrance.tellAll()
     return touched.length
   }
 

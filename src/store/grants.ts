@@ -38,6 +38,12 @@ begin
   alter function sluice.enqueue(text, boolean, boolean) owner to sluice_migrator;
   alter function sluice.enqueue_names(text[], text[]) owner to sluice_migrator;
   alter function sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean) owner to sluice_migrator;
+  alter sequence sluice.inbox_message_id_seq owner to sluice_migrator;
+  alter function sluice.create_inbox_partitions(integer) owner to sluice_migrator;
+  alter function sluice.drop_inbox_partitions(integer, integer) owner to sluice_migrator;
+  alter function sluice.inbox_id(text) owner to sluice_migrator;
+  alter function sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean)
+    owner to sluice_migrator;
   alter function sluice.record_transition() owner to sluice_migrator;
   alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
 
@@ -62,6 +68,20 @@ begin
   grant execute on function sluice.admit_jobs(bigint[]), sluice.enqueue(text, boolean, boolean),
     sluice.enqueue_names(text[], text[]), sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean)
     to sluice_enqueue, sluice_worker;
+
+  -- Messages come in by the function alone. Expired keys and results go in small batches.
+  grant select, update, delete on sluice.inbox_key to sluice_worker;
+  grant select, delete on sluice.inbox_difference to sluice_worker;
+  grant select, update on sluice.inbox_message to sluice_worker;
+  grant select, delete on sluice.once_result to sluice_worker;
+  grant select on sluice.inbox, sluice.inbox_key, sluice.inbox_message, sluice.inbox_difference
+    to sluice_worker, sluice_enqueue, sluice_dashboard;
+  grant select, insert, update on sluice.once_result to sluice_worker, sluice_enqueue;
+  grant execute on function sluice.create_inbox_partitions(integer), sluice.drop_inbox_partitions(integer, integer)
+    to sluice_worker;
+  grant execute on function sluice.inbox_id(text),
+    sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean)
+    to sluice_worker, sluice_enqueue;
 
   grant select, insert on sluice.operation to sluice_enqueue;
   grant select, insert on sluice.transition to sluice_enqueue;
