@@ -28,8 +28,8 @@ export interface EndpointOptions {
 
 /** An inbox as an endpoint: for frameworks with fetch-style requests, and for those on top of node:http. */
 export interface InboxEndpoint {
-  fetch(request: Request): Promise<Response>
-  node(request: IncomingMessage, response: ServerResponse): Promise<void>
+  readonly fetch: (request: Request) => Promise<Response>
+  readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>
 }
 
 interface Answer {
@@ -132,7 +132,7 @@ async function payloadOf(body: Body, header: HeaderLookup, options: EndpointOpti
   }
   const { raw } = body
   // Anything but a plain yes is a no.
-  const verdict = await attempt(
+  const verdict = await attempt<unknown>(
     async () => (options.verify === undefined ? true : options.verify(raw, header)),
     () => false,
   )
