@@ -81,7 +81,7 @@ export class Inboxes {
     this.#coalescer = new Coalescer((incoming) => this.#receive(incoming), perStatement)
     this.jobs = deps.registry.definitions.map((inbox) =>
       processingJob(inbox, {
-        schema: async () => (await deps.database()).control.schema,
+        control: async () => (await deps.database()).control,
         inboxId: (name) => this.inboxId(name),
         onPerformed: (jobId, message) => this.#performed.set(jobId, message),
       }),

@@ -2,6 +2,8 @@
 // [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
 // npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
+// npm run torture -- webhooks [--notifications 5000] [--senders 16] [--kills 20] [--mutant <name>]: the full form of
+// test/e2e/webhooks.test.ts, with the time that answers took.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +13,7 @@ import { startCluster } from '../support/cluster.ts'
 import { phases, runPhase } from './jobs/suite.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
 import { restarting } from './restarts.ts'
+import { tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
 
 interface Minimum {
@@ -29,6 +32,8 @@ const { positionals, values } = parseArgs({
     stops: { type: 'string' },
     cuts: { type: 'string', default: '60' },
     restarts: { type: 'string', default: '4' },
+    notifications: { type: 'string', default: '5000' },
+    senders: { type: 'string', default: '16' },
     mutant: { type: 'string' },
     only: { type: 'string' },
   },
@@ -109,19 +114,31 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
   return good
 }
 
+async function webhooks({ clusterUrl, home }: Ground): Promise<boolean> {
+  const [notifications, senders, kills] = [values.notifications, values.senders, values.kills ?? 20].map(Number)
+  const plan = { clusterUrl, notifications: notifications ?? 0, senders: senders ?? 0, kills: kills ?? 0, webKills: 4 }
+  const outcome = await tortureWebhooks({ ...plan, ...home })
+  const wrong = wrongIn(outcome)
+  const verdict = wrong.length === 0 ? 'ok' : `WRONG: ${wrong.join(', ')}`
+  process.stdout.write(`webhooks ${verdict} ${JSON.stringify(outcome)}\n`)
+  process.stdout.write(`the answer took ${outcome.p50Ms} ms (p50), ${outcome.p99Ms} ms (p99)\n`)
+  return wrong.length === 0
+}
+
 function mutantName(name: string): MutantName {
   if (name in mutants) return name as MutantName
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
-const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs }
+const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs, webhooks }
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
   process.stderr.write(
     'usage: npm run torture -- operations [--rows n] [--processes n] [--lanes n] [--kills n] [--stops n] ' +
       '[--only kills|stops|commits|restarts] [--mutant name]\n' +
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
-      '[--only kills|stops|cuts|restarts] [--mutant name]\n',
+      '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
+      '       npm run torture -- webhooks [--notifications n] [--senders n] [--kills n] [--mutant name]\n',
   )
   process.exit(2)
 }
