@@ -3,6 +3,7 @@ import { redact, version } from '../index.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
+import { addInbox } from './commands/inbox.ts'
 import { addInit } from './commands/init.ts'
 import { addJobs } from './commands/jobs.ts'
 import { addMigrate } from './commands/migrate.ts'
@@ -22,6 +23,7 @@ const commands: readonly CommandAdder[] = [
   addOps,
   addJobs,
   addQueues,
+  addInbox,
   addWorkers,
   addTenants,
   addDoctor,

@@ -13,13 +13,6 @@ test('a storm of deliveries, with workers and endpoints killed, leaves one row p
   expect(outcome.rescued).toBeGreaterThan(0)
 })
 
-test('a planted bug, no unique index, is caught by this suite', limit, async () => {
-  await using planted = await plant('inbox-without-unique-index')
-  const plan = { clusterUrl: inject('clusterUrl'), notifications: 200, kills: 0, webKills: 0, pauseMs: 1, workers: 1 }
-  const outcome = await tortureWebhooks({ ...plan, package: planted.package })
-  expect(outcome.doubled).toBeGreaterThan(0)
-})
-
 test('a planted bug, the mark committed before the effect, is caught by this suite', limit, async () => {
   await using planted = await plant('inbox-marked-outside')
   const plan = { clusterUrl: inject('clusterUrl'), notifications: 40, kills: 1, webKills: 0, pauseMs: 300 }

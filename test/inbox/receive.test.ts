@@ -135,6 +135,19 @@ test('in a transaction of the caller it is there when that commits', async () =>
   expect(await liveJobs(db)).toBe(1)
 })
 
+test('it is the unique index that decides: without it, two at once would both be new', async () => {
+  await using db = await ledgerDatabase()
+  const inbox = renewals()
+  await using at = place(db, [inbox])
+  await at.inboxes.receive(inbox, { id: 'warm', cents: 1 })
+  await db.query('alter table sluice.inbox_key drop constraint inbox_key_pkey')
+  await using client = await openClient(db.workerUrl)
+  await client.query('begin')
+  expect(await at.inboxes.receive(inbox, { id: 'a', cents: 5 }, { tx: client })).toMatchObject({ status: 'new' })
+  expect(await at.inboxes.receive(inbox, { id: 'a', cents: 5 })).toMatchObject({ status: 'new' })
+  await client.query('rollback')
+})
+
 test('a delivery does not wait for the handler that works on its key', async () => {
   await using db = await ledgerDatabase()
   const [begun, go] = [signal(), signal()]
