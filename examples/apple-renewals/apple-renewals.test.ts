@@ -13,6 +13,7 @@ import config from './sluice.config.ts'
 let db: TestDatabase
 let sluice: Sluice
 let servers: Server[]
+let urls: string[]
 
 beforeAll(async () => {
   db = await testDatabase()
@@ -20,6 +21,7 @@ beforeAll(async () => {
   sluice = new Sluice({ ...config, database: db.workerUrl })
   servers = [renewalServer(sluice, 'secret'), renewalServer(sluice, 'secret')]
   for (const server of servers) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  urls = servers.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/apple`)
 })
 
 afterAll(async () => {
@@ -33,9 +35,8 @@ afterAll(async () => {
 
 async function notify(nth: number, notification: object, secret = 'secret'): Promise<number> {
   const body = JSON.stringify(notification)
-  const { port } = servers[nth % servers.length]?.address() as AddressInfo
   const headers = { 'x-signature': createHmac('sha256', secret).update(body).digest('hex') }
-  return (await fetch(`http://127.0.0.1:${port}/apple`, { method: 'POST', body, headers })).status
+  return (await fetch(urls[nth % urls.length] ?? '', { method: 'POST', body, headers })).status
 }
 
 const renewal = (n: number): object => ({

@@ -43,7 +43,7 @@ const schema: StandardSchemaV1<MessageArgs, MessageArgs> = {
   },
 }
 
-export const jobNameOf = (inbox: string): string => `inbox.${inbox}`
+const jobNameOf = (inbox: string): string => `inbox.${inbox}`
 
 /** The job that processes a message of this inbox, without its args. */
 export function messageJob(inbox: InboxDefinition, payload: unknown): Unbound {

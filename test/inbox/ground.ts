@@ -4,7 +4,7 @@ import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { EventLog } from '../support/events.ts'
 import { jobProfile, withLedger } from '../support/jobs.ts'
 
-export const renewal = z.object({ id: z.string(), cents: z.number().int() })
+const renewal = z.object({ id: z.string(), cents: z.number().int() })
 export type Renewal = z.input<typeof renewal>
 
 /** An inbox that writes down what it processes. */
