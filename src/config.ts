@@ -4,6 +4,7 @@ import type { JobOptions } from './jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from './jobs/define.ts'
 import type { OperationDefinition } from './operations/define.ts'
 import type { WorkerOptions } from './operations/worker.ts'
+import type { ScheduleDefinition } from './schedules/define.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
 import { didYouMean } from './std/suggest.ts'
 import type { DatabaseOptions } from './store/database.ts'
@@ -19,6 +20,8 @@ export interface SluiceConfig {
   operations?: readonly OperationDefinition[]
   /** The jobs that this process knows. */
   jobs?: readonly JobDefinition[]
+  /** The schedules that this process keeps. Their jobs and operations need not be listed again. */
+  schedules?: readonly ScheduleDefinition[]
   /** The inboxes that this process works on. */
   inboxes?: readonly InboxDefinition[]
   worker?: {
@@ -78,6 +81,7 @@ export interface ResolvedConfig {
   jobWorker: JobOptions
   operations: readonly OperationDefinition[]
   jobs: readonly JobDefinition[]
+  schedules: readonly ScheduleDefinition[]
   inboxes: readonly InboxDefinition[]
 }
 
@@ -103,7 +107,7 @@ const day = 86_400_000
 const longest = 3_660 * day
 
 const known = {
-  '': ['database', 'schema', 'operations', 'jobs', 'inboxes', 'worker', 'timeouts', 'history', 'embedded'],
+  '': ['database', 'schema', 'operations', 'jobs', 'schedules', 'inboxes', 'worker', 'timeouts', 'history', 'embedded'],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
   history: ['keep', 'jobs', 'deadJobs'],
@@ -139,10 +143,31 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       keepDays: Math.ceil(duration('history.keep', config.history?.keep ?? defaults.history.keep, day) / day),
     },
     jobWorker,
-    operations: config.operations ?? [],
-    jobs: config.jobs ?? [],
+    ...withTargets(config),
     inboxes: config.inboxes ?? [],
   }
+}
+
+/** A process that keeps a schedule knows what it starts. */
+function withTargets({
+  operations = [],
+  jobs = [],
+  schedules = [],
+}: SluiceConfig): Pick<ResolvedConfig, 'operations' | 'jobs' | 'schedules'> {
+  const targets = schedules.map(({ target }) => target)
+  const scheduledJobs = targets.flatMap((target) => (target.kind === 'job' ? [target.definition] : []))
+  const scheduledOperations = targets.flatMap((target) => (target.kind === 'operation' ? [target.definition] : []))
+  return {
+    operations: [...operations, ...unlisted(operations, scheduledOperations)],
+    jobs: [...jobs, ...unlisted(jobs, scheduledJobs)],
+    schedules,
+  }
+}
+
+function unlisted<T extends { name: string }>(listed: readonly T[], wanted: readonly T[]): T[] {
+  const byName = new Map(wanted.map((one) => [one.name, one]))
+  for (const { name } of listed) byName.delete(name)
+  return [...byName.values()]
 }
 
 function resolveJobs({ worker, history }: SluiceConfig): JobOptions {

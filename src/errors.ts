@@ -34,12 +34,15 @@ export type SluiceErrorCode =
   | 'PERMISSION_DENIED'
   | 'QUEUE_INVALID'
   | 'QUEUE_NOT_FOUND'
+  | 'SCHEDULE_NOT_FOUND'
+  | 'SCHEDULE_STATE'
   | 'SCHEMA_AHEAD'
   | 'SCHEMA_BEHIND'
   | 'SCHEMA_MISSING'
   | 'SCOPE_INVALID'
   | 'TABLE_INVALID'
   | 'TABLE_NOT_FOUND'
+  | 'WINDOW_INVALID'
 
 /** What a {@link SluiceError} is made of. `message` says what happened and then what to do. */
 export interface SluiceErrorParts {

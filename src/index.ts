@@ -61,6 +61,19 @@ export type { Queues, QueueStatus } from './jobs/queues.ts'
 export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'
 export type { LockView, WorkerView } from './store/jobs/views.ts'
 
+// Schedules, and the hours in which work may run
+export {
+  defineSchedule,
+  type JobScheduleSpec,
+  type Missed,
+  type OperationScheduleSpec,
+  type Overlap,
+  type ScheduleDefinition,
+} from './schedules/define.ts'
+export type { Schedules, ScheduleVerbOptions } from './schedules/schedules.ts'
+export type { ScheduleStatus, ScheduleTick } from './schedules/status.ts'
+export { defineWindow, isOpen, nextOpening, type Weekday, type Window, type WindowSpec } from './windows/window.ts'
+
 // Inboxes
 export { defineInbox, type InboxContext, type InboxDefinition, type InboxSpec } from './inbox/define.ts'
 export { inboxHandler, type EndpointOptions, type HeaderLookup, type InboxEndpoint } from './inbox/endpoint.ts'

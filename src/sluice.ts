@@ -13,6 +13,11 @@ import { Jobs } from './jobs/jobs.ts'
 import { Queues } from './jobs/queues.ts'
 import { Operations } from './operations/operations.ts'
 import { Registry } from './runtime/registry.ts'
+import { ScheduleBench } from './schedules/bench.ts'
+import { ScheduleCrew } from './schedules/crew.ts'
+import type { ScheduleRegistry } from './schedules/define.ts'
+import { Schedules } from './schedules/schedules.ts'
+import type { Start } from './schedules/settle.ts'
 import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
 import { openDatabase, type Database } from './store/database.ts'
@@ -44,10 +49,12 @@ export class Sluice implements AsyncDisposable {
   readonly tenants: Tenants
   readonly jobs: Jobs
   readonly queues: Queues
-  readonly inboxes: Inboxes
+  readonly schedules: Schedules
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
+  readonly #scheduleRegistry: ScheduleRegistry
+  readonly inboxes: Inboxes
   readonly #inboxRegistry: Registry<InboxDefinition>
   readonly #once = new Once(() => this.#connect())
   readonly #telemetry = new Telemetry()
@@ -60,6 +67,12 @@ export class Sluice implements AsyncDisposable {
     (tx) =>
     (definition, ...rest) =>
       this.jobs.enqueueIn(tx, definition, ...rest)
+
+  /** Starts what a schedule is for, by the verbs that everybody has. */
+  readonly #startScheduled: Start = async ({ kind, definition }, args, tx) =>
+    kind === 'job'
+      ? this.jobs.enqueue(definition, args as never, { tx })
+      : this.operations.start(definition, args as never, { tx })
 
   constructor(config: SluiceConfig = {}) {
     this.#config = resolveConfig(config, process.env)
@@ -79,6 +92,9 @@ export class Sluice implements AsyncDisposable {
     this.inboxes = new Inboxes({ database, telemetry: this.#telemetry, entrance, registry: this.#inboxRegistry })
     this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, ...this.inboxes.jobs, bulkDefinition])
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
+    this.#scheduleRegistry = new Registry('schedule', this.#config.schedules)
+    const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled }
+    this.schedules = new Schedules({ database, telemetry: this.#telemetry, ...kept })
   }
 
   /** @internal What `sluice/testing` needs of the engine. */
@@ -87,18 +103,27 @@ export class Sluice implements AsyncDisposable {
     return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue: this.#enqueue })
   }
 
+  /** @internal What `sluice/testing` needs of schedules. */
+  get scheduleBench(): ScheduleBench {
+    const [telemetry, start] = [this.#telemetry, this.#startScheduled]
+    return new ScheduleBench({ database: () => this.#connect(), telemetry, start })
+  }
+
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
     if (this.#worker !== undefined) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue: this.#enqueue })
     const { queues, concurrency } = this.#config.jobWorker
+    const { keepDays } = this.#config.worker
+    const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
+    const clock = new ScheduleCrew({ database, telemetry, ...kept })
     const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
     const worker = new Worker(this.#config.worker, {
       database,
       telemetry,
       registry: this.#registry,
-      crews: [crew, this.#inboxCrew(database)],
+      crews: [crew, clock, this.#inboxCrew(database)],
       skills,
     })
     await worker.start()

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import { testJobs, type TestJobs } from '../../src/testing/index.ts'
+import { testJobs, testSchedules, type TestJobs } from '../../src/testing/index.ts'
 import { testDatabase, type TestDatabase } from '../../test/support/database.ts'
-import { deleteOldData, deleteSome } from './jobs.ts'
+import { deleteOldData, deleteSome, hourly } from './jobs.ts'
 import config from './sluice.config.ts'
 
 let db: TestDatabase
@@ -79,6 +79,24 @@ test('a second one does not wait beside the first, however often the hour comes'
   await jobs.clock.travel('61m')
   expect(await sluice.jobs.enqueue(deleteOldData, {})).toMatchObject({ duplicate: false })
   expect(await jobs.drain()).toHaveLength(2)
+})
+
+test('every hour begins a chain, unless one waits to begin', async () => {
+  const schedules = testSchedules(sluice)
+  const day = { after: new Date('2026-03-28T23:30:00Z'), upTo: new Date('2026-03-29T23:30:00Z') }
+  expect(schedules.ticksOf(hourly, day)).toHaveLength(24)
+  await create('4 months', 600)
+  const [tick, ...others] = await schedules.pass(hourly, '1h')
+  expect(tick).toMatchObject({ outcome: 'started', reason: null })
+  expect(others).toEqual([])
+  await jobs.assertEnqueued(deleteOldData, {})
+  // The job of the hour before has not begun: the next hour starts nothing.
+  await db.query(`delete from sluice.schedule_tick`)
+  expect(await schedules.pass(hourly, '1h')).toMatchObject([
+    { outcome: 'skipped', reason: `blocked by job ${tick?.jobId}` },
+  ])
+  expect(await jobs.drain()).toHaveLength(2)
+  expect(await kept()).toEqual([])
 })
 
 test('a failure is left to the next hour', async () => {

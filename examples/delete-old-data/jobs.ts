@@ -1,6 +1,6 @@
 import { z } from 'zod'
-// In your own project this line is: import { defineJob, type JobDefinition } from 'sluice'
-import { defineJob, type JobDefinition } from '../../src/index.ts'
+// In your own project this line is: import { defineJob, defineSchedule, type JobDefinition, type ScheduleDefinition } from 'sluice'
+import { defineJob, defineSchedule, type JobDefinition, type ScheduleDefinition } from '../../src/index.ts'
 
 /** Deletes what is older than three months, so many rows at a time, and enqueues itself while there is more. */
 export const deleteOldData: JobDefinition<{ limit?: number }> = defineJob({
@@ -29,3 +29,11 @@ export const deleteSome = `
     order by created_at
     limit $1
     for update skip locked))`
+
+/** Begins a chain every hour. While one is waiting, the hour adds nothing to it. */
+export const hourly: ScheduleDefinition = defineSchedule({
+  name: 'delete-old-data',
+  cron: '0 * * * *',
+  job: deleteOldData,
+  args: {},
+})

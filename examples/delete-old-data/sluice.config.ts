@@ -1,4 +1,4 @@
 import { defineConfig } from '../../src/index.ts'
-import { deleteOldData } from './jobs.ts'
+import { deleteOldData, hourly } from './jobs.ts'
 
-export default defineConfig({ jobs: [deleteOldData] })
+export default defineConfig({ jobs: [deleteOldData], schedules: [hourly] })

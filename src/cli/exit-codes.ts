@@ -51,10 +51,13 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   PERMISSION_DENIED: 'failed',
   QUEUE_INVALID: 'usage',
   QUEUE_NOT_FOUND: 'failed',
+  SCHEDULE_NOT_FOUND: 'failed',
+  SCHEDULE_STATE: 'refused',
   SCHEMA_AHEAD: 'checkFailed',
   SCHEMA_BEHIND: 'checkFailed',
   SCHEMA_MISSING: 'checkFailed',
   SCOPE_INVALID: 'usage',
   TABLE_INVALID: 'usage',
   TABLE_NOT_FOUND: 'usage',
+  WINDOW_INVALID: 'usage',
 }

@@ -8,6 +8,7 @@ const words: { readonly [K in keyof Required<Limits>]: (limits: Required<Limits>
   pace: ({ pace }) => ['pace', percent(pace)],
   subBatchSize: ({ subBatchSize }) => ['sub-batch size', count(subBatchSize)],
   priority: ({ priority }) => ['priority', priority],
+  window: ({ window }) => ['window', window ?? 'none, it may run at any time'],
 }
 
 /** What was asked to change: old and new. */
@@ -22,6 +23,6 @@ export function limitLines(before: OperationStatus, after: OperationStatus, aske
 }
 
 /** The limits of an operation for programs. */
-export function limitsRecord({ lanes, pace, subBatchSize, priority }: OperationStatus): Required<Limits> {
-  return { lanes, pace, subBatchSize, priority }
+export function limitsRecord({ lanes, pace, subBatchSize, priority, window }: OperationStatus): Required<Limits> {
+  return { lanes, pace, subBatchSize, priority, window }
 }

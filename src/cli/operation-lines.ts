@@ -18,6 +18,7 @@ export function statusLines(status: OperationStatus, width?: number): Line[] {
     ['rows', rowsText(status)],
     ['of these', matchedText(status)],
     ['limits', limitsText(status)],
+    ...(status.window === null ? [] : [['window', status.window] satisfies [string, string]]),
     ...(status.hint === null ? [] : [['hint', status.hint] satisfies [string, string]]),
     ['batches', `${count(status.batchesFinished)} finished, ${count(status.batches.length)} open`],
     ['time', timeText(status)],

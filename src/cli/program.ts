@@ -9,6 +9,7 @@ import { addJobs } from './commands/jobs.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addOps } from './commands/ops.ts'
 import { addQueues } from './commands/queues.ts'
+import { addSchedules } from './commands/schedules.ts'
 import { addTenants } from './commands/tenants.ts'
 import { addWorker } from './commands/worker.ts'
 import { addWorkers } from './commands/workers.ts'
@@ -23,6 +24,7 @@ const commands: readonly CommandAdder[] = [
   addOps,
   addJobs,
   addQueues,
+  addSchedules,
   addInbox,
   addWorkers,
   addTenants,

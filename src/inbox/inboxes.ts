@@ -72,13 +72,17 @@ export class Inboxes {
   readonly jobs: readonly JobDefinition<MessageArgs>[]
   readonly #deps: Deps
   readonly #ids = new Map<string, number>()
-  readonly #coalescer: Coalescer<Incoming, store.ReceivedRow>
+  readonly #plain: Coalescer<Incoming, store.ReceivedRow>
+  /** Of messages with a concurrency key the first call comes first. */
+  readonly #inOrder: Coalescer<Incoming, store.ReceivedRow>
   /** Messages whose jobs have not ended yet in this process. */
   readonly #performed = new Map<number, { inbox: string; id: number; key: string }>()
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#coalescer = new Coalescer((incoming) => this.#receive(incoming), perStatement)
+    const pass = (incoming: Incoming[]): Promise<store.ReceivedRow[]> => this.#receive(incoming)
+    this.#plain = new Coalescer(pass, { most: perStatement, flights: 2 })
+    this.#inOrder = new Coalescer(pass, { most: perStatement, flights: 1 })
     this.jobs = deps.registry.definitions.map((inbox) =>
       processingJob(inbox, {
         control: async () => (await deps.database()).control,
@@ -93,8 +97,8 @@ export class Inboxes {
   async receive<Input>(inbox: InboxDefinition<Input>, payload: Input, options: ReceiveOptions = {}): Promise<Receipt> {
     const { name } = inbox
     const incoming = await this.#incoming(inbox, payload, options.key)
-    const row =
-      options.tx === undefined ? await this.#coalescer.add(incoming) : await this.#receiveIn(options.tx, incoming)
+    const coalescer = incoming.job.key === undefined ? this.#plain : this.#inOrder
+    const row = options.tx === undefined ? await coalescer.add(incoming) : await this.#receiveIn(options.tx, incoming)
     const { duplicate, differs } = row
     const [id, { key }] = [Number(row.id), incoming.message]
     const { telemetry } = this.#deps

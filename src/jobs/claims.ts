@@ -48,6 +48,7 @@ export class Claims {
   readonly #registry: JobRegistry
   readonly #weights: Weights
   readonly #floors = new Floors()
+  #claimsFloor = '0'
   #classes = new Map<number, JobDefinition>()
   #queues: QueueState[] = []
   #refreshedAt = -Infinity
@@ -150,10 +151,12 @@ export class Claims {
     const lanes = this.#floors.lanes(queueIds, { sweep })
     const classIds = [...this.#classes.keys()]
     const began = performance.now()
-    const jobs = await claim(control, { ...asked, claimId, classIds, queueIds, lanes }).catch((error: unknown) => {
+    const order = { ...asked, claimId, classIds, queueIds, lanes, claimsFloor: this.#claimsFloor }
+    const { jobs, claimsFloor } = await claim(control, order).catch((error: unknown) => {
       this.#doubtful.set(claimId, performance.now())
       throw error
     })
+    this.#claimsFloor = claimsFloor
     if (sweep) this.#floors.swept(performance.now(), performance.now() - began)
     this.#floors.seen(jobs)
     return { claimId, jobs: jobs.toSorted((a, b) => a.priority - b.priority || a.id - b.id) }

@@ -56,18 +56,12 @@ export class Completer {
 
   /** Says that a job has left its claim in another way than by {@link end}. */
   left(claimId: string): void {
-    const rest = (this.#claims.get(claimId) ?? 1) - 1
-    if (rest > 0) this.#claims.set(claimId, rest)
-    else {
-      this.#claims.delete(claimId)
-      this.#emptyClaims.push(claimId)
-      this.#flushing ??= this.#flush()
-    }
+    this.#leave(claimId)
+    if (this.#emptyClaims.length > 0) this.#flushing ??= this.#flush()
   }
 
   end(attempt: Attempt, ending: Ending): void {
     this.#due.push({ attempt, ending })
-    this.left(ending.claimId)
     this.#flushing ??= this.#flush()
   }
 
@@ -84,11 +78,22 @@ export class Completer {
     await new Promise<void>((resolve) => setImmediate(resolve))
     while (this.#due.length > 0 || this.#emptyClaims.length > 0) {
       const batch = this.#due.splice(0, atOnce)
+      // A claim goes with its last job, not before: without it, others would take the rest for unclaimed.
+      for (const { ending } of batch) this.#leave(ending.claimId)
       const emptyClaims = this.#emptyClaims.splice(0)
       const kept = await this.#persist(batch, emptyClaims)
       for (const { attempt, ending } of batch) this.#deps.onSettled(attempt, ending, kept.has(ending.id))
     }
     this.#flushing = undefined
+  }
+
+  #leave(claimId: string): void {
+    const rest = (this.#claims.get(claimId) ?? 1) - 1
+    if (rest > 0) this.#claims.set(claimId, rest)
+    else {
+      this.#claims.delete(claimId)
+      this.#emptyClaims.push(claimId)
+    }
   }
 
   async #persist(batch: Due[], emptyClaims: string[]): Promise<Set<number>> {
@@ -122,8 +127,11 @@ export class Completer {
       first.isolated = true
       return this.#persist([first], emptyClaims)
     }
-    const kept = await this.#persist([first], emptyClaims)
-    for (const due of others) for (const id of await this.#persist([due], [])) kept.add(id)
+    const kept = await this.#persist([first], [])
+    for (const due of others) {
+      const empty = due === others.at(-1) ? emptyClaims : []
+      for (const id of await this.#persist([due], empty)) kept.add(id)
+    }
     return kept
   }
 

@@ -134,6 +134,7 @@ export class Entrance {
   }
 }
 
-function isPlain({ unique, key, tags, delayMs, runAt }: NewJob): boolean {
+/** Whether a job is ready at once and has no keys. */
+export function isPlain({ unique, key, tags, delayMs, runAt }: NewJob): boolean {
   return unique === null && key === undefined && tags === undefined && delayMs === undefined && runAt === undefined
 }

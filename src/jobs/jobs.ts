@@ -14,7 +14,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { defineBulk, type BulkAction, type BulkArgs } from './bulk.ts'
 import { Coalescer } from './coalescer.ts'
 import type { JobDefinition } from './define.ts'
-import { Entrance } from './entrance.ts'
+import { Entrance, isPlain } from './entrance.ts'
 import { newJob, type BulkOptions, type EnqueueArgs, type EnqueuedJob, type EnqueueOptions } from './enqueue.ts'
 import { listerOf } from './lister.ts'
 import {
@@ -64,12 +64,16 @@ export class Jobs {
   readonly #deps: Deps
   /** @internal For those who record jobs together with something else. */
   readonly entrance: Entrance
-  readonly #coalescer: Coalescer<NewJob, EnqueuedRow>
+  readonly #plain: Coalescer<NewJob, EnqueuedRow>
+  /** Of jobs with keys the first call comes first. */
+  readonly #inOrder: Coalescer<NewJob, EnqueuedRow>
 
   constructor(deps: Deps) {
     this.#deps = deps
     this.entrance = new Entrance(deps)
-    this.#coalescer = new Coalescer((jobs) => this.entrance.pass(jobs), perStatement)
+    const pass = (jobs: NewJob[]): Promise<EnqueuedRow[]> => this.entrance.pass(jobs)
+    this.#plain = new Coalescer(pass, { most: perStatement, flights: 2 })
+    this.#inOrder = new Coalescer(pass, { most: perStatement, flights: 1 })
   }
 
   /** Records a job. It runs once the transaction that recorded it has committed, at least once. */
@@ -79,7 +83,9 @@ export class Jobs {
   ): Promise<EnqueuedJob> {
     const job = await newJob(definition, args, options)
     const row =
-      options.tx === undefined ? await this.#coalescer.add(job) : (await this.entrance.passIn(options.tx, [job]))[0]
+      options.tx === undefined
+        ? await (isPlain(job) ? this.#plain : this.#inOrder).add(job)
+        : (await this.entrance.passIn(options.tx, [job]))[0]
     const { id, duplicate } = row as EnqueuedRow
     this.#deps.telemetry.emit('jobs.enqueued', {
       name: job.job,

@@ -5,6 +5,7 @@ import type { Registry } from '../runtime/registry.ts'
 import type { Json } from '../std/json.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { validateArgs } from '../args.ts'
+import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
 import type { Batch } from './batch.ts'
 
 /** What a scope may depend on: the args, and the moment at which the operation was started. */
@@ -66,6 +67,8 @@ interface CommonSpec<Args> {
   quarantineLimit?: number
   /** Each run waits until a person approves it. */
   approval?: boolean
+  /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`. Outside of them it is on hold. */
+  window?: WindowSpec
 }
 
 /** An operation that changes the database, and nothing else: each sub-batch takes effect once. */
@@ -112,6 +115,7 @@ export interface OperationDefinition<in Input = never> {
   readonly verify: boolean
   readonly quarantineLimit: number
   readonly approval: boolean
+  readonly window: Window | undefined
   /** Checks stored args against the schema and gives the functions to run with them. */
   bind(stored: Json): Promise<BoundOperation>
   /** Exists for the type checker only: ties the definition to the args that starting it takes. */
@@ -165,7 +169,9 @@ export function defineOperation(spec: AnySpec): OperationDefinition<undefined> {
   checkSpec(spec)
   const given = Object.entries(spec).filter(([key, value]) => key in defaults && value !== undefined)
   const { name, table, cursor } = spec
-  return { ...defaults, ...Object.fromEntries(given), name, table, cursor, bind: (stored) => bind(spec, stored) }
+  const window = spec.window === undefined ? undefined : defineWindow(spec.window)
+  const own = { name, table, cursor, window, bind: (stored: Json) => bind(spec, stored) }
+  return { ...defaults, ...Object.fromEntries(given), ...own }
 }
 
 type AnySpec = (OperationSpec<unknown> | ExternalSpec<unknown>) & { args?: StandardSchemaV1 }
@@ -242,6 +248,7 @@ const options: readonly string[] = [
   'perform',
   'args',
   'effects',
+  'window',
   ...Object.keys(defaults),
 ]
 

@@ -7,6 +7,7 @@ import { find, list, type OperationView, type Priority } from '../store/operatio
 import * as quarantine from '../store/quarantine.ts'
 import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
 import { planOperation, type OperationPlan } from './plan.ts'
 import { landmarksOf, placeOf, type Place } from './progress.ts'
@@ -43,6 +44,8 @@ export interface Limits {
   /** Rows per sub-batch, at most. */
   subBatchSize?: number
   priority?: Priority
+  /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`; null: at any time. */
+  window?: string | null
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -173,7 +176,9 @@ export class Operations {
     checkLimits(limits)
     const before = await this.get(id)
     const { control } = await this.#deps.database()
-    const [changed] = await lifecycle.set(control, { id, from: verbs.set, ...limits })
+    const { window } = limits
+    const checked = typeof window === 'string' ? { window: defineWindow(window).text } : {}
+    const [changed] = await lifecycle.set(control, { id, from: verbs.set, ...limits, ...checked })
     if (changed === undefined) throw refused('set', before)
     const about = { operationId: id, name: before.name, limits: { ...limits }, actor: options.actor ?? null }
     this.#deps.telemetry.emit('operation.changed', about)
@@ -193,7 +198,7 @@ export class Operations {
     if (!(verbs.finalize as readonly string[]).includes(before.state)) throw refused('finalize', before)
     this.#deps.registry.find(before.name)
     if (['paused', 'pausing', 'held'].includes(before.state)) await this.resume(id, options)
-    await this.set(id, { priority: 'high', pace: 1 }, options)
+    await this.set(id, { priority: 'high', pace: 1, window: null }, options)
     await using _working = await this.#deps.work([before.name])
     for (;;) {
       const status = await this.get(id)

@@ -18,6 +18,7 @@ export interface PresetSpec extends Pick<
   | 'verify'
   | 'quarantineLimit'
   | 'approval'
+  | 'window'
 > {}
 
 type AgeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'

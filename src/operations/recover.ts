@@ -7,7 +7,7 @@ import { about, lost, warn, type BatchRun } from './batch-run.ts'
 import { findCheckpoint } from './doubt.ts'
 import { isolateRow } from './isolate.ts'
 import type { Progress } from './run.ts'
-import { CheckpointMoved, ClaimLost, sameKey, StopAsked, type SubBatchWork } from './sub-batch.ts'
+import { CheckpointMoved, ClaimLost, sameKey, StopAsked, WindowClosed, type SubBatchWork } from './sub-batch.ts'
 import { judge, type Verdict } from './verdict.ts'
 
 /** `on`: go on with the batch. `over`: it is settled, or somebody else's. */
@@ -21,7 +21,8 @@ export async function recover(
 ): Promise<Next> {
   if (error instanceof ClaimLost) return (lost(run, 'sub-batch'), 'over')
   if (run.held.signal.aborted) return (lost(run, 'renewal'), 'over')
-  if (error instanceof StopAsked || run.ending.aborted) return 'give back'
+  // Whoever takes it next, most likely this worker, puts it on hold until its window opens.
+  if (error instanceof StopAsked || error instanceof WindowClosed || run.ending.aborted) return 'give back'
   const verdict = verdictOn(progress, error)
   switch (verdict.kind) {
     case 'again':

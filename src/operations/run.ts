@@ -26,6 +26,7 @@ import { settleFinish } from './doubt.ts'
 import { careAfterCrash, isolateCrashed } from './isolate.ts'
 import { recover, settleFailure } from './recover.ts'
 import { nextWindow, passOver, runSubBatch, sameKey, type NextWindow, type SubBatchWork } from './sub-batch.ts'
+import { isOpenFor } from './off-peak.ts'
 import { walkBy } from './walk.ts'
 
 /** Where a batch is, and how it takes its next step. */
@@ -86,6 +87,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     walk: walkBy(run.walk, { carve: operation.carve, scope }),
     scope,
     bound,
+    isOpen: (window, now) => isOpenFor(run.definition, window, now),
     startedAt,
     leaseMs,
     signal,

@@ -6,6 +6,7 @@ import { uuidv7 } from '../std/uuid.ts'
 import { fingerprint, plan } from './plan.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
+import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
 
 /** Choices for one start of an operation. */
@@ -20,6 +21,8 @@ export interface StartOptions {
   min?: readonly unknown[]
   /** End at this key, which is still included. */
   max?: readonly unknown[]
+  /** The hours in which it may run, instead of those of the definition; null: at any time. */
+  window?: string | null
 }
 
 /** What starting an operation gives. */
@@ -37,6 +40,7 @@ export async function startOperation(
 ): Promise<StartedOperation> {
   const { tx, tenant, actor, min, max } = request.options
   const connection = tx === undefined ? database.control : onConnection(tx, database.control.schema)
+  const { window = definition.window?.text ?? null } = request.options
   const args = storeArgs(definition.name, request.args)
   const labels = storeArgs(definition.name, { tenant, actor }) as { tenant?: string; actor?: string }
   const owner = { tenant: labels.tenant ?? null, actor: labels.actor ?? null }
@@ -61,6 +65,7 @@ export async function startOperation(
     batchSize: definition.batchSize,
     subBatchSize: definition.subBatchSize,
     quarantineLimit: definition.quarantineLimit,
+    window: window === null ? null : defineWindow(window).text,
   })
   const { table } = planned
   telemetry.emit('operation.started', {

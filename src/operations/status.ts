@@ -23,6 +23,8 @@ export interface OperationStatus {
   lanes: number
   pace: number
   subBatchSize: number
+  /** The hours in which it may run; null: at any time. */
+  window: string | null
   carve: 'dense' | 'sparse'
   table: string
   /** Rows that the walk has passed, and those of them that were changed. */
@@ -74,6 +76,7 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
     lanes: view.lanes,
     pace: view.pace,
     subBatchSize: view.sub_batch_size,
+    window: view.run_window,
     carve: view.carve,
     table: view.table_name,
     rowsSeen: view.rows_seen,
@@ -147,8 +150,8 @@ export function limiterOf(view: Limits): string {
   if ((finalStates as readonly string[]).includes(view.status)) return 'nothing, it is over'
   if (view.disabled) return 'its definition is disabled'
   if (view.status === 'paused') return `paused${view.reason === null ? '' : `: ${view.reason}`}`
-  if (view.status === 'held') {
-    const left = (view.hold_until?.getTime() ?? 0) - view.as_of.getTime()
+  const left = (view.hold_until?.getTime() ?? 0) - view.as_of.getTime()
+  if (view.status === 'held' || (view.status === 'queued' && left > 0)) {
     return `held for ${formatDuration(Math.max(0, left))}: ${view.reason ?? 'unknown reason'}`
   }
   return waiting[view.status] ?? limiterAtWork(view)

@@ -24,6 +24,11 @@ export class StopAsked extends Error {
   override readonly name = 'StopAsked'
 }
 
+/** The window of the operation has closed. */
+export class WindowClosed extends Error {
+  override readonly name = 'WindowClosed'
+}
+
 /** What all sub-batches of a batch share. */
 export interface SubBatchWork {
   database: Database
@@ -34,6 +39,8 @@ export interface SubBatchWork {
   walk: Walk
   scope: Sql | undefined
   bound: BoundOperation
+  /** Whether work with such a window may go on at that moment. */
+  isOpen: (window: string | null, now: Date) => boolean
   startedAt: string
   leaseMs: number
   signal: AbortSignal
@@ -75,7 +82,7 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
   if (work.bound.effects === 'external') return runExternal(work, next)
   const began = performance.now()
   return work.database.work.transaction(async (transaction) => {
-    const fenced = await passFence(transaction, work, next.window.lower)
+    const fenced = await passOpenFence(transaction, work, next.window.lower)
     const slice = { walk: work.walk, window: next.window, scope: work.scope }
     const { batch, tally } = openBatch(transaction, slice, work.signal)
     const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
@@ -92,7 +99,7 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
 async function runExternal(work: SubBatchWork, next: NextWindow): Promise<SubBatchResult> {
   const began = performance.now()
   const { database, walk, scope, signal, operationId } = work
-  await passFence(database.control, work, next.window.lower)
+  await passOpenFence(database.control, work, next.window.lower)
   const keyed = await readKeyedRows(database.work, { walk, window: next.window, scope })
   const keys = new Map(keyed.map(({ row, key }) => [row, `${operationId}:${key.join(':')}`]))
   const keyOf = (row: object): string => keys.get(row as Record<string, unknown>) ?? notARow()
@@ -119,6 +126,17 @@ export async function passFence(
   return fenced
 }
 
+/** The fence for whoever is about to begin: what has begun may be written down after its window has closed. */
+async function passOpenFence(
+  connection: Pick<Transaction, 'query' | 'schema'>,
+  work: Pick<SubBatchWork, 'claim' | 'isOpen'>,
+  lower: Key | null,
+): Promise<batches.Fenced> {
+  const fenced = await passFence(connection, work, lower)
+  if (!work.isOpen(fenced.run_window, fenced.now)) throw new WindowClosed()
+  return fenced
+}
+
 /** Moves the checkpoint in the given transaction. */
 async function settle(
   transaction: Transaction,
@@ -140,7 +158,7 @@ async function settle(
 /** Passes over a window in which there is nothing to do; gives the time that it took since `began`. */
 export async function passOver(work: SubBatchWork, { window, rows }: NextWindow, began: number): Promise<number> {
   return work.database.work.transaction(async (transaction) => {
-    await passFence(transaction, work, window.lower)
+    await passOpenFence(transaction, work, window.lower)
     const elapsedMs = Math.round(performance.now() - began)
     const counts = { rowsSeen: rows, rowsMatched: 0, rowsChanged: 0, rowsQuarantined: 0, elapsedMs }
     const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs }

@@ -11,6 +11,7 @@ import { classify, sqlstate } from '../store/sqlstate.ts'
 import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationRegistry } from './define.ts'
+import { holdOutside, isOpenFor } from './off-peak.ts'
 import { sameKey } from './sub-batch.ts'
 import { carvingWalk } from './walk.ts'
 
@@ -42,6 +43,11 @@ export async function takeBatch(taker: Taker): Promise<Taken | undefined> {
   for (let look = 0; look < maxLooks; look++) {
     const [operation] = await nextOperation(control, { names: taker.registry.names })
     if (operation === undefined) return undefined
+    const definition = taker.registry.find(operation.name)
+    if (!isOpenFor(definition, operation.run_window, operation.as_of)) {
+      await holdOutside(operation, definition, taker)
+      continue
+    }
     if (operation.status === 'queued' && !(await activated(taker, operation))) continue
     const batch = operation.ready ? await claimBatch(taker, operation) : await carveBatch(taker, operation)
     if (batch !== undefined) return { batch, operation }

@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { didYouMean } from '../std/suggest.ts'
 
-type Kind = 'operation' | 'job' | 'inbox'
+type Kind = 'operation' | 'job' | 'schedule' | 'inbox'
 
 /** The definitions that this process knows, by name. Work of other names is left for processes that know it. */
 export class Registry<Definition extends { readonly name: string }> {

@@ -36,6 +36,9 @@ export interface Fenced {
   pace: number
   /** The largest sub-batch that is wanted at the moment. */
   sub_batch_size: number
+  run_window: string | null
+  /** The database's clock. */
+  now: Date
 }
 
 /**
@@ -44,7 +47,7 @@ export interface Fenced {
  */
 export const fence = statement<Claim, Fenced>(
   'batch.fence',
-  `select b.checkpoint, o.status, o.pace, o.sub_batch_size,
+  `select b.checkpoint, o.status, o.pace, o.sub_batch_size, o.run_window, clock_timestamp() as now,
      exists (select from sluice.disabled_operation d where d.name = o.name) as disabled
    from sluice.batch b
    join sluice.operation o on o.id = b.operation_id

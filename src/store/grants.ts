@@ -38,6 +38,8 @@ begin
   alter function sluice.enqueue(text, boolean, boolean) owner to sluice_migrator;
   alter function sluice.enqueue_names(text[], text[]) owner to sluice_migrator;
   alter function sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean) owner to sluice_migrator;
+  alter function sluice.create_schedule_partitions(timestamptz) owner to sluice_migrator;
+  alter function sluice.drop_schedule_partitions(integer) owner to sluice_migrator;
   alter sequence sluice.inbox_message_id_seq owner to sluice_migrator;
   alter function sluice.create_inbox_partitions(integer) owner to sluice_migrator;
   alter function sluice.drop_inbox_partitions(integer, integer) owner to sluice_migrator;
@@ -60,6 +62,7 @@ begin
 
   grant select, insert, update, delete on sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel,
     sluice.queue, sluice.job_class to sluice_worker;
+  grant select on sequence sluice.job_claim_seq_seq to sluice_worker;
   -- What has ended is written once. A job that is taken up again comes back from the dead ones, one at a time.
   grant select, insert on sluice.job_history, sluice.job_attempt to sluice_worker;
   grant select, insert, delete on sluice.job_dead to sluice_worker;
@@ -69,6 +72,11 @@ begin
     sluice.enqueue_names(text[], text[]), sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean)
     to sluice_enqueue, sluice_worker;
 
+  grant select, insert, update on sluice.schedule to sluice_worker;
+  grant select, insert on sluice.schedule_tick to sluice_worker;
+  grant execute on function sluice.create_schedule_partitions(timestamptz), sluice.drop_schedule_partitions(integer)
+    to sluice_worker;
+  grant select on sluice.schedule, sluice.schedule_tick to sluice_dashboard;
   -- Messages come in by the function alone. Expired keys and results go in small batches.
   grant select, update, delete on sluice.inbox_key to sluice_worker;
   grant select, delete on sluice.inbox_difference to sluice_worker;

@@ -79,16 +79,26 @@ export const cancel = statement<Verb, { status: string }>(
 
 /** Changes limits while the operation runs; what is not given stays. */
 export const set = statement<
-  { id: string; from: readonly string[]; lanes?: number; pace?: number; subBatchSize?: number; priority?: Priority },
+  {
+    id: string
+    from: readonly string[]
+    lanes?: number
+    pace?: number
+    subBatchSize?: number
+    priority?: Priority
+    window?: string | null
+  },
   { id: string }
 >(
   'operation.set',
   `update sluice.operation
    set lanes = coalesce($2, lanes), pace = coalesce($3, pace), sub_batch_size = coalesce($4, sub_batch_size),
-     priority = coalesce($5, priority)
+     priority = coalesce($5, priority), run_window = case when $7 then $8 else run_window end,
+     -- Whoever waits for the old window looks at the new one.
+     hold_until = case when $7 and reason like 'outside its window%' then clock_timestamp() else hold_until end
    where id = $1 and status = any($6)
    returning id`,
-  (p) => [p.id, p.lanes, p.pace, p.subBatchSize, p.priority, p.from],
+  (p) => [p.id, p.lanes, p.pace, p.subBatchSize, p.priority, p.from, p.window !== undefined, p.window ?? null],
 )
 
 /** Stops every run of a definition, also those started later. */
@@ -135,6 +145,21 @@ export const holdUncarved = statement<{ operation: OperationRow; reason: string;
      and status in ('active', 'verifying')
    returning hold_until as until`,
   (p) => [p.operation.id, p.operation.carved_to, p.reason, p.waitMs],
+)
+
+/**
+ * Stops an operation until its window opens; nothing happens when it has another window by now. One that is still
+ * queued stays so, and leaves its table to others.
+ */
+export const holdClosed = statement<{ id: string; window: string; reason: string; until: Date }, { until: Date }>(
+  'operation.holdClosed',
+  `update sluice.operation
+   set status = case when status = 'queued' then 'queued' else 'held' end, reason = $3, status_actor = null,
+     hold_until = $4
+   where id = $1 and run_window = $2
+     and status in ('queued', 'active', 'verifying')
+   returning hold_until as until`,
+  (p) => [p.id, p.window, p.reason, p.until],
 )
 
 /** The circuit breaker: stops an operation until a person has looked. Only the holder of a batch may say so. */

@@ -9,7 +9,7 @@ import { statement } from './statement.ts'
  * oldest. Weight is priority, doubled for every quarter of an hour of waiting. Whoever waits (held, paused, disabled,
  * for its table or for a lane) is not in the running and takes nobody's place.
  */
-export const nextOperation = statement<{ names: string[] }, OperationRow & { ready: boolean }>(
+export const nextOperation = statement<{ names: string[] }, OperationRow & { ready: boolean; as_of: Date }>(
   'operation.next',
   `with candidate as (
      select o.*,
@@ -22,9 +22,11 @@ export const nextOperation = statement<{ names: string[] }, OperationRow & { rea
      from sluice.operation o
      where o.status in ('queued', 'active', 'verifying')
        and o.name = any($1)
+       -- One that waits for its window, before it has its table.
+       and (o.status <> 'queued' or o.hold_until is null or o.hold_until <= clock_timestamp())
        and not exists (select from sluice.disabled_operation d where d.name = o.name)
    )
-   select c.*, to_json(c.created_at) #>> '{}' as created_text
+   select c.*, to_json(c.created_at) #>> '{}' as created_text, clock_timestamp() as as_of
    from candidate c
    left join sluice.tenant_share s on s.tenant = coalesce(c.tenant, '')
    where (c.ready or c.carvable)
@@ -50,7 +52,7 @@ export const activate = statement<{ id: string }, { id: string }>(
   'operation.activate',
   `update sluice.operation
    set status = case when pass > 1 then 'verifying' else 'active' end, reason = null, status_actor = null,
-     started_at = coalesce(started_at, clock_timestamp())
+     hold_until = null, started_at = coalesce(started_at, clock_timestamp())
    where id = $1 and status = 'queued'
    returning id`,
   ({ id }) => [id],

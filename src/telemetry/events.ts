@@ -21,6 +21,13 @@ interface OfJob {
   name: string
 }
 
+interface OfTick {
+  schedule: string
+  tick: Date
+  /** Ticks before it that nobody was there for. */
+  missed: number
+}
+
 /**
  * Everything that Sluice says about itself. Logs, metrics, live pages and tests all subscribe to these events;
  * nothing else reports.
@@ -117,6 +124,14 @@ export interface Events {
   'inbox.refused': { inbox: string; status: number; error: ErrorRecord }
   'queue.paused': { queue: string; actor: string | null }
   'queue.resumed': { queue: string; actor: string | null }
+  /** A tick of a schedule was settled by starting its job or operation, or a person asked for a run (`actor`). */
+  'schedule.ticked': OfTick & { jobId: number | null; operationId: string | null; actor: string | null }
+  /** A tick started nothing, for this reason. */
+  'schedule.skipped': OfTick & { reason: string }
+  /** A tick could not start what it was to start. */
+  'schedule.failed': OfTick & { reason: string }
+  'schedule.disabled': { schedule: string; reason: string | null; actor: string | null }
+  'schedule.enabled': { schedule: string; actor: string | null }
   /** The database cannot be reached; tries go on. */
   'connection.lost': { purpose: string; error: ErrorRecord; attempt: number; waitMs: number }
   'connection.restored': { purpose: string; afterMs: number }

@@ -5,6 +5,8 @@ const count = (n: number): string => n.toLocaleString('en-US')
 
 const by = (actor: string | null): string => (actor === null ? '' : ` (${actor})`)
 
+const missed = (n: number): string => (n === 0 ? '' : ` (${count(n)} ${n === 1 ? 'tick' : 'ticks'} before it missed)`)
+
 /** An event as one short line for a person. */
 export function describeEvent({ event, payload: p }: AnyEvent): string {
   switch (event) {
@@ -104,6 +106,16 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `queue ${p.queue} is paused${by(p.actor)}`
     case 'queue.resumed':
       return `queue ${p.queue} goes on${by(p.actor)}`
+    case 'schedule.ticked':
+      return `${p.schedule} ${p.actor === null ? `ticked at ${p.tick.toISOString()}` : `was run now${by(p.actor)}`}: ${p.jobId === null ? `operation ${p.operationId}` : `job ${p.jobId}`}${missed(p.missed)}`
+    case 'schedule.skipped':
+      return `${p.schedule} skipped its tick at ${p.tick.toISOString()}: ${p.reason}${missed(p.missed)}`
+    case 'schedule.failed':
+      return `${p.schedule} could not start anything for its tick at ${p.tick.toISOString()}: ${p.reason}`
+    case 'schedule.disabled':
+      return `schedule ${p.schedule} is disabled${by(p.actor)}: ${p.reason ?? 'no reason given'}`
+    case 'schedule.enabled':
+      return `schedule ${p.schedule} is enabled${by(p.actor)}`
     case 'connection.lost':
       return `database unreachable (${p.purpose}): ${p.error.message}; trying again in ${formatDuration(p.waitMs)}`
     case 'connection.restored':

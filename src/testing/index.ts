@@ -1,7 +1,7 @@
 /**
  * # sluice/testing
  *
- * Tools for your own tests of jobs, with any test runner, on a real PostgreSQL.
+ * Tools for your own tests of jobs and schedules, with any test runner, on a real PostgreSQL.
  *
  * ```ts
  * const sluice = new Sluice({ database: testDatabaseUrl, jobs: [sendWelcome] })
@@ -27,4 +27,5 @@
  * @module
  */
 export { testJobs, type TestJobs } from './test-jobs.ts'
+export { testSchedules, type TestSchedules } from './test-schedules.ts'
 export type { DrainedJob, DrainOptions, JobEnding, Rehearsal, RehearsalOptions, RehearsedJob } from '../jobs/bench.ts'

@@ -18,6 +18,7 @@ export function statusOf(given: Partial<OperationStatus> = {}): OperationStatus 
     priority: 'normal',
     lanes: 2,
     pace: 1,
+    window: null,
     subBatchSize: 100,
     carve: 'dense',
     table: 'public.events',

@@ -9,7 +9,7 @@ import { wrongIn } from '../torture/jobs/verdict.ts'
 import { plant } from '../torture/mutants.ts'
 import { restarting } from '../torture/restarts.ts'
 
-const limit = { timeout: 120_000 }
+const limit = { timeout: 240_000 }
 
 test('kills, stops, lost answers and a restart lose no job, double no effect and leak nothing', limit, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-job-faults-'))
@@ -37,13 +37,18 @@ test('kills, stops, lost answers and a restart lose no job, double no effect and
 
 test('a planted bug, the claim of a transactional job not locked, is caught by this suite', limit, async () => {
   await using planted = await plant('job-claim-not-locked')
-  const outcome = await tortureJobs({
-    clusterUrl: inject('clusterUrl'),
-    jobs: 100,
-    harm: ['stop', 'stop'],
-    secondsPerHarm: 3,
-    package: planted.package,
-  })
-  expect(outcome.hits).toEqual({ stop: 2 })
-  expect(outcome.doubled).toBeGreaterThan(0)
+  // On a busy machine a stop may miss the place.
+  let doubled = 0
+  for (let round = 0; round < 4 && doubled === 0; round++) {
+    const outcome = await tortureJobs({
+      clusterUrl: inject('clusterUrl'),
+      jobs: 100,
+      harm: ['stop', 'stop'],
+      secondsPerHarm: 3,
+      package: planted.package,
+    })
+    expect(outcome.hits).toEqual({ stop: 2 })
+    doubled = outcome.doubled
+  }
+  expect(doubled).toBeGreaterThan(0)
 })

@@ -4,7 +4,17 @@ import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
-import { drained, jobProfile, jobWorker, liveJobs, shortLease, startedWorker, withLedger } from '../support/jobs.ts'
+import {
+  claimedJobs,
+  claimForTheDead,
+  drained,
+  jobProfile,
+  jobWorker,
+  liveJobs,
+  shortLease,
+  startedWorker,
+  withLedger,
+} from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 import { spawnWorker } from '../support/worker.ts'
 
@@ -35,7 +45,7 @@ test('all jobs of a killed worker, running and fetched, run again, and no key is
     profile: jobProfile({ concurrency: 2 }, shortLease),
   })
   await doomed.events.event('job.started', { nth: 2 })
-  expect(await db.value('select count(*)::int from sluice.job where claim_id is not null')).toBe(20)
+  expect(await claimedJobs(db)).toBe(20)
   doomed.kill('SIGKILL')
   await doomed.exited
   // Until it is done, whoever wants the same again is told that it is there.
@@ -107,9 +117,7 @@ test('many jobs of a dead worker are run again one after the other without long 
   const noop = defineJob({ name: 'noop', args: numbered, perform: () => undefined })
   await using worker = jobWorker(db, [noop], { poll: '10s' })
   await worker.jobs.enqueueMany(noop, many(200))
-  await db.query('update sluice.job set claim_id = 7, attempt = 1')
-  await db.query(`insert into sluice.job_claim (id, worker_id, job_ids, claimed_at)
-    select 7, gen_random_uuid(), array_agg(id), now() - interval '1 hour' from sluice.job`)
+  await claimForTheDead(db)
   await worker.sluice.start()
   // One look for each would take half an hour at this pace.
   await worker.events.event('job.finished', { nth: 200, limitMs: 60_000 })
@@ -249,3 +257,33 @@ test(
     expect(worker.events.count('job.lost')).toBe(0)
   },
 )
+
+test('a worker that dies between two thousands of endings keeps its claim on the rest', limit, async () => {
+  await using db = await testDatabase()
+  const noop = defineJob({ name: 'noop', args: numbered, perform: () => undefined })
+  await using heir = jobWorker(db, [noop], { concurrency: 50 }, { worker: shortLease })
+  await heir.jobs.enqueueMany(noop, many(1_500))
+  // The first thousand endings are written; whoever writes more waits.
+  await db.query(`create function wait_after_a_thousand() returns trigger language plpgsql security definer as $$ begin
+    if (select count(*) from sluice.job_history) >= 1000 then perform pg_sleep(600); end if; return null; end $$`)
+  await db.query(`create trigger wait before insert on sluice.job_history execute function wait_after_a_thousand()`)
+  const jobs = `let begun = 0, open
+    const all = new Promise((resolve) => { open = resolve })
+    const jobs = [defineJob({ name: 'noop', args: ${anyArgs}, perform: () => {
+      if (++begun === 1500) open()
+      return all
+    } })]`
+  const profile = jobProfile({ concurrency: 1_500 }, shortLease)
+  await using doomed = await spawnWorker({ url: db.workerUrl, jobs, profile })
+  const waiting = `select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
+  await until('the rest waits to be written', async () => (await db.query(waiting)).length === 1, 60_000)
+  doomed.kill('SIGKILL')
+  await doomed.exited
+  await db.query(`select pg_terminate_backend(pid) from (${waiting}) w`)
+  await db.query('drop trigger if exists wait on sluice.job_history')
+  // Without it, another could have begun what this one was just ending.
+  expect(await claimedJobs(db)).toBe(500)
+  await heir.sluice.start()
+  await drained(db, 60_000)
+  expect(await db.value('select count(*)::int from sluice.job_history')).toBe(1_500)
+})

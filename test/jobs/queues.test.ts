@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { drained, jobWorker, liveJobs, startedWorker, type JobWorker } from '../support/jobs.ts'
+import { claimForTheDead, drained, jobWorker, liveJobs, startedWorker, type JobWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 
 const numbered = z.object({ n: z.number() })
@@ -130,12 +130,7 @@ describe('a queue with a rate', () => {
     await using worker = jobWorker(db, [noop])
     const { id } = await worker.jobs.enqueue(noop, { n: 0 }, { queue: 'api' })
     await worker.sluice.queues.limit('api', { limit: 100, per: '1s' })
-    await db.query(`update sluice.job set claim_id = 7, attempt = 1`)
-    await db.query(
-      `insert into sluice.job_claim (id, worker_id, job_ids, claimed_at)
-      values (7, gen_random_uuid(), array[$1::bigint], now() - interval '1 hour')`,
-      [id],
-    )
+    await claimForTheDead(db)
     await worker.sluice.start()
     await worker.events.event('job.rescued')
     expect(await worker.events.event('job.finished')).toMatchObject({ jobId: id, attempt: 2 })

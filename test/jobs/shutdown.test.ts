@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { jobProfile, jobWorker, liveJobs, shortLease, startedWorker, withLedger } from '../support/jobs.ts'
+import { isClaimed, jobProfile, jobWorker, liveJobs, shortLease, startedWorker, withLedger } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 import { spawnWorker } from '../support/worker.ts'
 
@@ -12,7 +12,7 @@ const many = (length: number): { n: number }[] => Array.from({ length }, (_, n) 
 
 /** What a worker must not leave behind. */
 const leftovers = (db: TestDatabase): Promise<object[]> =>
-  db.query(`select (select count(*)::int from sluice.job where claim_id is not null) as claimed,
+  db.query(`select (select count(*)::int from sluice.job j where ${isClaimed}) as claimed,
     (select count(*)::int from sluice.job_claim) as claims, (select count(*)::int from sluice.worker) as workers`)
 const clean = [{ claimed: 0, claims: 0, workers: 0 }]
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { cancel, defineJob, discardOn, snooze, type JobDefinition } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
-import { drained, liveJobs, startedWorker, withLedger } from '../support/jobs.ts'
+import { isClaimed, drained, liveJobs, startedWorker, withLedger } from '../support/jobs.ts'
 
 const soon = { wait: 20 } as const
 const note = `insert into ledger (note) values ($1)`
@@ -20,7 +20,7 @@ test('the changes of a handler and the end of its job commit together', async ()
       await tx.query(note, [`${args.cents} cents`])
       // Neither is visible to others before the commit.
       expect(await notes(db)).toEqual([])
-      expect(await db.value('select claim_id is not null from sluice.job where id = $1', [job.id])).toBe(true)
+      expect(await db.value(`select ${isClaimed} from sluice.job j where id = $1`, [job.id])).toBe(true)
     },
   })
   await using worker = await startedWorker(db, [charge])

@@ -61,6 +61,21 @@ export async function liveJobs(db: TestDatabase): Promise<number> {
   return db.value('select count(*)::int from sluice.job')
 }
 
+/** Whether the job `j` is claimed: a new one is on the list of a claim, any other is marked. */
+export const isClaimed = `(j.claim_id is not null
+  or (j.state = 0 and exists (select from sluice.job_claim c where c.job_ids @> j.id)))`
+
+/** How many jobs workers have claimed. */
+export async function claimedJobs(db: TestDatabase): Promise<number> {
+  return db.value(`select count(*)::int from sluice.job j where ${isClaimed}`)
+}
+
+/** Makes it look as if a worker that died long ago had claimed all jobs. */
+export async function claimForTheDead(db: TestDatabase): Promise<void> {
+  await db.query(`insert into sluice.job_claim (id, worker_id, job_ids, claimed_at)
+    select 7, gen_random_uuid(), range_agg(int8range(id, id, '[]')), now() - interval '1 hour' from sluice.job`)
+}
+
 /** A table in which handlers write down what they did, for tests to count. */
 export async function withLedger(db: TestDatabase): Promise<TestDatabase> {
   await db.query('create table ledger (id bigserial, note text not null, at timestamptz default clock_timestamp())')

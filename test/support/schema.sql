@@ -98,7 +98,7 @@ table inbox_message partition by RANGE (received_at)
   key text not null
   payload jsonb not null
   CREATE INDEX inbox_message_id_idx ON ONLY sluice.inbox_message USING btree (id)
-table job with {fillfactor=50,autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=5000,autovacuum_vacuum_cost_delay=0,autovacuum_analyze_scale_factor=0,autovacuum_analyze_threshold=20000}
+table job with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=5000,autovacuum_vacuum_cost_delay=0,autovacuum_analyze_scale_factor=0,autovacuum_analyze_threshold=20000}
   id bigint not null
   run_at timestamp with time zone not null
   enqueued_at timestamp with time zone
@@ -143,11 +143,12 @@ table job_cancel
   CREATE UNIQUE INDEX job_cancel_pkey ON sluice.job_cancel USING btree (job_id)
 table job_claim with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000,autovacuum_vacuum_cost_delay=0}
   id bigint not null
+  seq bigint not null
   worker_id uuid not null
-  job_ids bigint[] not null
+  job_ids int8multirange not null
   claimed_at timestamp with time zone not null default clock_timestamp()
   constraint job_claim_pkey PRIMARY KEY (id)
-  CREATE INDEX job_claim_worker_idx ON sluice.job_claim USING btree (worker_id)
+  CREATE INDEX job_claim_seq_idx ON sluice.job_claim USING btree (seq)
   CREATE UNIQUE INDEX job_claim_pkey ON sluice.job_claim USING btree (id)
 table job_class
   id integer not null
@@ -258,6 +259,7 @@ table operation
   quarantine_limit integer not null default 1000
   carve text not null default 'dense'::text
   carve_size integer
+  run_window text
   constraint operation_batch_size_check CHECK ((batch_size > 0))
   constraint operation_carve_check CHECK ((carve = ANY (ARRAY['dense'::text, 'sparse'::text])))
   constraint operation_carve_size_check CHECK ((carve_size > 0))
@@ -343,6 +345,43 @@ table recurring_mark
   marked_at timestamp with time zone not null default clock_timestamp()
   constraint recurring_mark_pkey PRIMARY KEY (fingerprint)
   CREATE UNIQUE INDEX recurring_mark_pkey ON sluice.recurring_mark USING btree (fingerprint)
+table schedule
+  name text not null
+  rule text not null
+  zone text not null
+  target_kind text not null
+  target text not null
+  missed text not null
+  overlap text not null
+  delay_ms bigint not null
+  deadline_ms bigint
+  run_window text
+  enabled boolean not null default true
+  disabled_by text
+  disabled_reason text
+  considered_to timestamp with time zone not null default clock_timestamp()
+  last_job_id bigint
+  last_operation_id uuid
+  last_started_at timestamp with time zone
+  created_at timestamp with time zone not null default clock_timestamp()
+  seen_at timestamp with time zone not null default clock_timestamp()
+  constraint schedule_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'allow'::text])))
+  constraint schedule_pkey PRIMARY KEY (name)
+  constraint schedule_target_kind_check CHECK ((target_kind = ANY (ARRAY['job'::text, 'operation'::text])))
+  CREATE UNIQUE INDEX schedule_pkey ON sluice.schedule USING btree (name)
+table schedule_tick partition by RANGE (tick)
+  schedule text not null
+  tick timestamp with time zone not null
+  outcome text not null
+  reason text
+  job_id bigint
+  operation_id uuid
+  missed integer not null default 0
+  actor text
+  settled_at timestamp with time zone not null default clock_timestamp()
+  constraint schedule_tick_outcome_check CHECK ((outcome = ANY (ARRAY['started'::text, 'skipped'::text, 'failed'::text])))
+  constraint schedule_tick_pkey PRIMARY KEY (schedule, tick)
+  CREATE UNIQUE INDEX schedule_tick_pkey ON ONLY sluice.schedule_tick USING btree (schedule, tick)
 table tenant_share
   tenant text not null
   virtual_ms double precision not null
@@ -371,15 +410,18 @@ table worker
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function admit_waiting_jobs() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer) returns text set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_claims_floor bigint, OUT jobs text, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_inbox_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_inbox_partitions(keep_days integer, keep_failed_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function drop_schedule_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function end_operation(p_id uuid, p_status text, p_reason text, p_error jsonb, p_actor text, p_failed_batch uuid) returns boolean set {"search_path=pg_catalog, pg_temp"}
+function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns TABLE(id bigint, key text) set {"search_path=pg_catalog, pg_temp"}
 function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at integer, id bigint, duplicate boolean) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean) returns SETOF bigint security definer set {"search_path=pg_catalog, pg_temp"}
@@ -387,4 +429,5 @@ function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function job_priority(name text) returns smallint
+function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}

@@ -22,6 +22,10 @@ export interface SpawnOptions {
   operations?: string
   /** Module text that makes `jobs`, with `defineJob`, `retryOn`, `snooze` and `cancel` at hand. */
   jobs?: string
+  /** Module text that makes `schedules`, with `defineSchedule` at hand. */
+  schedules?: string
+  /** How far the clock of the process is ahead. */
+  skewMs?: number
   /** Module text that makes `inboxes`, with `defineInbox` at hand. */
   inboxes?: string
   profile?: object
@@ -46,17 +50,19 @@ export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker>
   const config = join(folder, 'sluice.config.mjs')
   await writeFile(
     config,
-    `import { cancel, defineInbox, defineJob, defineOperation, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
+    `import { cancel, defineInbox, defineJob, defineOperation, defineSchedule, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
 ${options.operations ?? 'const operations = []'}
 ${options.jobs ?? 'const jobs = []'}
+${options.schedules ?? 'const schedules = []'}
 ${options.inboxes ?? 'const inboxes = []'}
-export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, inboxes }
+export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, schedules, inboxes }
 `,
   )
   const main = new URL('cli/main.js', home)
+  const skewed = options.skewMs === undefined ? [] : ['--import', await skewedClock(folder, options.skewMs)]
   const child = spawn(
     process.execPath,
-    [main.pathname, 'worker', '--config', config, '--verbose', ...(options.args ?? [])],
+    [...skewed, main.pathname, 'worker', '--config', config, '--verbose', ...(options.args ?? [])],
     {
       cwd: folder,
       env: { ...process.env, NODE_ENV: 'test', SLUICE_DATABASE_URL: options.url, NODE_PATH: '' },
@@ -64,6 +70,21 @@ export default { ...${JSON.stringify(options.profile ?? testProfile)}, operation
     },
   )
   return watch(child, folder)
+}
+
+/** A module that shifts what JavaScript takes for the time. */
+async function skewedClock(folder: string, skewMs: number): Promise<string> {
+  const file = join(folder, 'clock.mjs')
+  await writeFile(
+    file,
+    `const RealDate = Date
+globalThis.Date = class Date extends RealDate {
+  constructor(...parts) { super(...(parts.length === 0 ? [RealDate.now() + ${skewMs}] : parts)) }
+  static now() { return RealDate.now() + ${skewMs} }
+}
+`,
+  )
+  return file
 }
 
 function watch(child: ChildProcess, folder: string): SpawnedWorker {

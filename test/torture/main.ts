@@ -2,6 +2,8 @@
 // [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
 // npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
+// npm run torture -- schedules [--kills 50] [--processes 3] [--runs 3000] [--only kills|gaps|ticks]: the full form of
+// test/e2e/schedule-faults.test.ts.
 // npm run torture -- webhooks [--notifications 5000] [--senders 16] [--kills 20] [--mutant <name>]: the full form of
 // test/e2e/webhooks.test.ts, with the time that answers took.
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -13,6 +15,7 @@ import { startCluster } from '../support/cluster.ts'
 import { phases, runPhase } from './jobs/suite.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
 import { restarting } from './restarts.ts'
+import { schedulePhases } from './schedules/suite.ts'
 import { tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
 
@@ -36,6 +39,7 @@ const { positionals, values } = parseArgs({
     senders: { type: 'string', default: '16' },
     mutant: { type: 'string' },
     only: { type: 'string' },
+    runs: { type: 'string', default: '3000' },
   },
 })
 
@@ -114,6 +118,18 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
   return good
 }
 
+async function schedules({ clusterUrl }: Ground): Promise<boolean> {
+  const amounts = { clusterUrl, kills: Number(values.kills ?? 50), processes: Number(values.processes) }
+  let good = true
+  for (const [name, phase] of Object.entries(schedulePhases)) {
+    if (values.only !== undefined && values.only !== name) continue
+    const { ok, outcome } = await phase({ ...amounts, runs: Number(values.runs) })
+    process.stdout.write(`${name.padEnd(10)} ${(ok ? 'ok' : 'BROKEN').padEnd(12)} ${JSON.stringify(outcome)}\n`)
+    good = ok && good
+  }
+  return good
+}
+
 async function webhooks({ clusterUrl, home }: Ground): Promise<boolean> {
   const [notifications, senders, kills] = [values.notifications, values.senders, values.kills ?? 20].map(Number)
   const plan = { clusterUrl, notifications: notifications ?? 0, senders: senders ?? 0, kills: kills ?? 0, webKills: 4 }
@@ -130,7 +146,12 @@ function mutantName(name: string): MutantName {
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
-const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs, webhooks }
+const suites: Record<string, (ground: Ground) => Promise<boolean>> = {
+  operations,
+  jobs,
+  schedules,
+  webhooks,
+}
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
   process.stderr.write(
@@ -138,6 +159,7 @@ if (suite === undefined) {
       '[--only kills|stops|commits|restarts] [--mutant name]\n' +
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
       '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
+      '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n' +
       '       npm run torture -- webhooks [--notifications n] [--senders n] [--kills n] [--mutant name]\n',
   )
   process.exit(2)

@@ -51,7 +51,7 @@ export const mutants = {
     edits: [
       {
         file: 'store/migrations/0006_create_jobs.sql',
-        from: 'where j.id = d.id and j.claim_id = d.claim_id',
+        from: 'where j.id = d.id and (j.claim_id = d.claim_id or (j.state = 0 and d.claim_id = any(live)))',
         to: 'where j.id = d.id',
       },
     ],
@@ -60,7 +60,7 @@ export const mutants = {
     breaks: 'of any number of deliveries one is new: nothing keeps two processes from taking in the same key',
     edits: [
       {
-        file: 'store/migrations/0007_create_inbox.sql',
+        file: 'store/migrations/0008_create_inbox.sql',
         from: /(expires_at   timestamptz not null),\s*primary key \(inbox_id, key_hash\)/,
         to: '$1',
       },
@@ -81,10 +81,10 @@ export const mutants = {
     edits: [
       {
         file: 'store/jobs/rescue.js',
-        from: 'j.id = any(g.job_ids) and j.claim_id = g.id\n     for',
-        to: 'j.id = any(g.job_ids)\n     for',
+        from: 'j.id < upper(r) and (j.claim_id = g.id or j.state = 0)\n     for',
+        to: 'j.id < upper(r)\n     for',
       },
-      { file: 'store/jobs/rescue.js', from: /and j\.claim_id = f\.claim_id/, to: '' },
+      { file: 'store/jobs/rescue.js', from: /and \(j\.claim_id = f\.claim_id or j\.state = 0\)/, to: '' },
     ],
   },
 } satisfies Record<string, Mutant>

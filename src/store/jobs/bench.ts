@@ -6,7 +6,7 @@ export const passTime = statement<{ ms: number }, { jobs: number }>(
   `with jobs as (
      update sluice.job
      set run_at = run_at - $1 * interval '1 millisecond', enqueued_at = enqueued_at - $1 * interval '1 millisecond'
-     where claim_id is null
+     where claim_id is null and not exists (select from sluice.job_claim k where k.job_ids @> job.id)
      returning id
    ), locks as (
      update sluice.job_lock

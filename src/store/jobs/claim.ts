@@ -61,23 +61,32 @@ export interface ClaimOrder {
   free: number
   /** How many of those on which workers have died more than once. */
   suspects: number
+  /** No claim that is still there is older. */
+  claimsFloor: string
 }
 
 /**
- * Claims jobs for one process in one statement: first what is next in line, then what is due, then what is ready,
- * lane by lane. Ready jobs are looked for behind a floor, so that dead entries of an index which nobody may
- * clean up yet (an old snapshot is open) are not read again and again; from time to time the floor is zero, for jobs
- * that were committed late. The claim itself changes no indexed column: it stays on its page.
+ * Claims jobs for one process in one statement: first what is next in line, then what is due, then what is new, lane by
+ * lane. The first two are marked in their rows. New jobs are only put on the claim's list, and found by not being on
+ * any; whoever looks for them does so alone. They are looked for behind a floor, so that dead entries of an index which
+ * nobody may clean up yet (an old snapshot is open) are not read again and again; from time to time the floor is zero,
+ * for jobs that were committed late. The lists have a floor for the same reason.
  */
-export async function claim(connection: StoreConnection, order: ClaimOrder): Promise<ClaimedJob[]> {
+export async function claim(
+  connection: StoreConnection,
+  order: ClaimOrder,
+): Promise<{ jobs: ClaimedJob[]; claimsFloor: string }> {
   const [claimed] = await claimJobs(connection, order)
   const jobs = claimed?.jobs ?? null
-  return jobs === null ? [] : (JSON.parse(jobs) as Sent[]).map(receive)
+  return {
+    jobs: jobs === null ? [] : (JSON.parse(jobs) as Sent[]).map(receive),
+    claimsFloor: claimed?.claims_floor ?? order.claimsFloor,
+  }
 }
 
-const claimJobs = statement<ClaimOrder, { jobs: string | null }>(
+const claimJobs = statement<ClaimOrder, { jobs: string | null; claims_floor: string }>(
   'job.claim',
-  `select sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as jobs`,
+  `select jobs, claims_floor::text from sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
   (o) => [
     o.claimId,
     o.workerId,
@@ -89,6 +98,7 @@ const claimJobs = statement<ClaimOrder, { jobs: string | null }>(
     o.limit,
     o.free,
     o.suspects,
+    o.claimsFloor,
   ],
   { prepare: true },
 )
@@ -125,9 +135,11 @@ export const unclaim = statement<{ claimIds: readonly string[] }, { id: number }
      returning id, job_ids
    )
    update sluice.job j
-   set claim_id = null, state = 4, attempt = j.attempt - 1, enqueued_at = coalesce(j.enqueued_at, j.run_at)
+   set claim_id = null, state = 4, attempt = greatest(0, j.attempt - 1),
+     enqueued_at = coalesce(j.enqueued_at, j.run_at)
    from claimed c
-   where j.id = any(c.job_ids) and j.claim_id = c.id
+   cross join lateral unnest(c.job_ids) r
+   where j.id >= lower(r) and j.id < upper(r) and (j.claim_id = c.id or j.state = 0)
    returning j.id`,
   ({ claimIds }) => [claimIds],
 )

@@ -39,42 +39,25 @@ export const runNow = statement<{ ids: readonly number[] }, Touched>(
   ({ ids }) => [ids],
 )
 
-/** Ends jobs that nobody runs. */
+/** Ends jobs that nobody has claimed. */
 export const endWaiting = statement<
   { ids: readonly number[]; outcome: 'cancelled' | 'discarded'; reason: string },
   Touched
->(
-  'job.endWaiting',
-  `with gone as (
-     delete from sluice.job
-     where id = any($1::bigint[]) and claim_id is null
-     returning *
-   ), dead as (
-     insert into sluice.job_dead (id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome, reason, args,
-       key, key_hash, key_limit, tags)
-     select id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, $2, $3, args, key,
-       key_hash, key_limit, tags
-     from gone
-   ), unlocked as (
-     delete from sluice.job_lock d
-     where d.ctid = any(array(
-       select l.ctid from sluice.job_lock l
-       where l.hash = any(array(select unique_hash from gone where unique_hash is not null))
-         and l.job_id = any(array(select id from gone where unique_hash is not null))
-       for update skip locked))
-   )
-   select id, key_hash::text as key
-   from gone`,
-  (p) => [p.ids, p.outcome, p.reason],
-)
+>('job.endWaiting', `select id, key from sluice.end_waiting_jobs($1::bigint[], $2, $3)`, (p) => [
+  p.ids,
+  p.outcome,
+  p.reason,
+])
 
 /** Asks for the end of jobs that are running; their workers see it within a second or two. */
 export const askToEnd = statement<{ ids: readonly number[]; reason: string }, { id: number }>(
   'job.askToEnd',
   `insert into sluice.job_cancel (job_id, reason)
    select id, $2
-   from sluice.job
-   where id = any($1::bigint[]) and claim_id is not null
+   from sluice.job j
+   where id = any($1::bigint[])
+     and (claim_id is not null
+       or (state = 0 and exists (select from sluice.job_claim c where c.job_ids @> j.id)))
    on conflict (job_id) do update set reason = excluded.reason, at = clock_timestamp()
    returning job_id as id`,
   (p) => [p.ids, p.reason],

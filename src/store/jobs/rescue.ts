@@ -1,5 +1,5 @@
 import { statement } from '../statement.ts'
-import type { JobClaim } from './settle.ts'
+import { attempt, ours, type JobClaim } from './settle.ts'
 
 export interface RescuedJob {
   id: number
@@ -24,15 +24,16 @@ export const rescueJobs = statement<{ leaseMs: number }, RescuedJob>(
      -- A job in the open transaction of a stalled worker is left for the next sweep, and the others are not.
      select j.id, g.id as claim_id, g.worker_id
      from gone g
-     join sluice.job j on j.id = any(g.job_ids) and j.claim_id = g.id
+     cross join lateral unnest(g.job_ids) r
+     join sluice.job j on j.id >= lower(r) and j.id < upper(r) and (j.claim_id = g.id or j.state = 0)
      for update of j skip locked
    ), back as (
      update sluice.job j
-     set claim_id = null, state = 4, crashes = j.crashes + 1, enqueued_at = coalesce(j.enqueued_at, j.run_at),
-       run_at = clock_timestamp()
+     set claim_id = null, state = 4, attempt = ${attempt}, crashes = j.crashes + 1,
+       enqueued_at = coalesce(j.enqueued_at, j.run_at), run_at = clock_timestamp()
      from free f
      where j.id = f.id
-       and j.claim_id = f.claim_id
+       and (j.claim_id = f.claim_id or j.state = 0)
      returning j.id, j.class_id, f.worker_id, j.crashes, j.attempt
    ), attempts as (
      insert into sluice.job_attempt (job_id, next_at, worker_id, attempt, verdict, reason)
@@ -42,8 +43,9 @@ export const rescueJobs = statement<{ leaseMs: number }, RescuedJob>(
      delete from sluice.job_claim c
      using gone g
      where c.id = g.id
-       and not exists (select from sluice.job j where j.id = any(g.job_ids) and j.claim_id = g.id
-                         and j.id not in (select id from free))
+       and not exists (select from unnest(g.job_ids) r
+                       join sluice.job j on j.id >= lower(r) and j.id < upper(r) and (j.claim_id = g.id or j.state = 0)
+                       where j.id not in (select id from free))
    )
    select b.id, c.name, b.worker_id, b.crashes
    from back b
@@ -100,7 +102,7 @@ export const watchRunning = statement<{ claims: readonly JobClaim[] }, { id: num
   'job.watchRunning',
   `select j.id, (select x.reason from sluice.job_cancel x where x.job_id = j.id) as cancelling
    from sluice.job j
-   join unnest($1::bigint[], $2::bigint[]) c(id, claim_id) on c.id = j.id and c.claim_id = j.claim_id`,
+   join unnest($1::bigint[], $2::bigint[]) g(id, claim_id) on g.id = j.id and ${ours('g.claim_id')}`,
   ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
 )
 

@@ -8,6 +8,13 @@ export interface JobClaim {
   claimId: string
 }
 
+/** Whether the job `j` is in this claim. A new job is, as long as the claim is there: nobody else ever had it. */
+export const ours = (claimId: string): string =>
+  `(j.claim_id = ${claimId} or (j.state = 0 and exists (select from sluice.job_claim c where c.id = ${claimId})))`
+
+/** The number of the attempt under way; the row of a new job does not know of it. */
+export const attempt = `case j.state when 0 then 1 else j.attempt end`
+
 /** Jobs that have left their claims, and the hashes of the keys that they had. */
 export interface Settled {
   ids: number[]
@@ -78,12 +85,12 @@ export const postpone = statement<{ setbacks: readonly Setback[]; workerId: stri
        "delayMs" float8, error jsonb, tries jsonb, counts boolean, "runMs" integer)
    ), failed as (
      update sluice.job j
-     set claim_id = null, attempt = j.attempt - case when g.counts then 0 else 1 end, tries = g.tries,
+     set claim_id = null, attempt = ${attempt} - case when g.counts then 0 else 1 end, tries = g.tries,
        state = case when g.verdict = 'release' then 4 when j.key_hash is null then 2 else 3 end,
        enqueued_at = coalesce(j.enqueued_at, j.run_at),
        run_at = clock_timestamp() + g."delayMs" * interval '1 millisecond'
      from given g
-     where j.id = g.id and j.claim_id = g."claimId"
+     where j.id = g.id and ${ours('g."claimId"')}
      returning j.id, j.run_at, j.key_hash, j.attempt + case when g.counts then 0 else 1 end as attempt
    ), attempts as (
      insert into sluice.job_attempt (job_id, next_at, worker_id, run_ms, attempt, verdict, reason, error)
@@ -115,17 +122,17 @@ export const bury = statement<{ burials: readonly Burial[]; workerId: string }, 
    ), gone as (
      delete from sluice.job j
      using given g
-     where j.id = g.id and j.claim_id = g."claimId"
-     returning j.*, g.outcome, g.reason, g.error, g."runMs" as run_ms
+     where j.id = g.id and ${ours('g."claimId"')}
+     returning j.*, ${attempt} as attempts, g."claimId" as nonce, g.outcome, g.reason, g.error, g."runMs" as run_ms
    ), dead as (
      insert into sluice.job_dead (id, claim_id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome,
        reason, error, args, key, key_hash, key_limit, tags)
-     select id, claim_id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, outcome,
+     select id, nonce, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempts, crashes, outcome,
        reason, error, args, key, key_hash, key_limit, tags
      from gone
    ), attempts as (
      insert into sluice.job_attempt (job_id, worker_id, run_ms, attempt, verdict, reason, error)
-     select id, $2, run_ms, attempt, outcome, reason, error
+     select id, $2, run_ms, attempts, outcome, reason, error
      from gone
    ), unlocked as (
      delete from sluice.job_lock d
@@ -152,7 +159,7 @@ export const held = statement<{ claims: readonly JobClaim[] }, { id: number }>(
   'job.held',
   `select j.id
    from sluice.job j
-   join unnest($1::bigint[], $2::bigint[]) c(id, claim_id) on c.id = j.id and c.claim_id = j.claim_id
+   join unnest($1::bigint[], $2::bigint[]) g(id, claim_id) on g.id = j.id and ${ours('g.claim_id')}
    for update of j`,
   ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
 )

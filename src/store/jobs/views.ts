@@ -45,17 +45,24 @@ export interface JobFilter {
 
 const priority = (column: string): string => `(array['high', 'normal', 'low'])[${column} + 1]`
 
-const liveState = `case when j.claim_id is not null then 'running' when j.state in (2, 3) then 'scheduled'
+/** Who has claimed the job `j`: new jobs are on the list of their claim, others are marked. */
+const claimedBy = `(select k.worker_id from sluice.job_claim k
+       where k.id = j.claim_id or (j.state = 0 and k.job_ids @> j.id) limit 1)`
+
+const liveState = `case when j.claim_id is not null or (j.state = 0 and l.ids @> j.id) then 'running' when j.state in (2, 3) then 'scheduled'
        when j.state = 1 then 'blocked' else 'waiting' end`
 
 const liveColumns = `j.id, c.name, q.name as queue, ${liveState} as state, ${priority('j.priority')} as priority, j.attempt, j.crashes,
      j.args, j.tags, j.key, not exists (select from sluice.worker w where c.name = any(w.jobs)
        and w.seen_at > clock_timestamp() - interval '2 minutes') as parked,
-     (select k.worker_id from sluice.job_claim k where k.id = j.claim_id) as worker_id, null::text as reason,
+     ${claimedBy} as worker_id, null::text as reason,
      null::jsonb as error, coalesce(j.enqueued_at, j.run_at) as enqueued_at, j.run_at, null::timestamptz as finished_at,
      null::integer as wait_ms, null::integer as run_ms`
 
-const liveFrom = `from sluice.job j
+const listed = `(select coalesce(range_agg(r), '{}') as ids from sluice.job_claim k, unnest(k.job_ids) r)`
+
+const liveFrom = `from ${listed} l
+   cross join sluice.job j
    join sluice.job_class c on c.id = j.class_id
    join sluice.queue q on q.id = j.queue_id`
 
@@ -170,13 +177,15 @@ export const listQueues = statement<void, QueueView>(
                      and w.seen_at > clock_timestamp() - interval '2 minutes')
    ), counted as (
      select queue_id,
-       count(*) filter (where claim_id is null and state in (0, 4)) as waiting,
-       count(*) filter (where claim_id is null and state in (2, 3)) as scheduled,
-       count(*) filter (where claim_id is null and state = 1) as blocked,
-       count(*) filter (where claim_id is not null) as running,
-       count(*) filter (where claim_id is null and class_id not in (select id from known)) as parked,
-       min(run_at) filter (where claim_id is null and state in (0, 4)) as oldest
-     from sluice.job
+       count(*) filter (where s.state = 'waiting') as waiting,
+       count(*) filter (where s.state = 'scheduled') as scheduled,
+       count(*) filter (where s.state = 'blocked') as blocked,
+       count(*) filter (where s.state = 'running') as running,
+       count(*) filter (where s.state <> 'running' and class_id not in (select id from known)) as parked,
+       min(run_at) filter (where s.state = 'waiting') as oldest
+     from ${listed} l
+     cross join sluice.job j
+     cross join lateral (select ${liveState} as state) s
      group by queue_id
    )
    select q.name, q.paused, q.paused_by, q.rate_limit, q.rate_ms, coalesce(n.waiting, 0) as waiting,
@@ -228,7 +237,9 @@ export interface WorkerView {
 export const listWorkers = statement<void, WorkerView>(
   'worker.list',
   `select w.id, w.host, w.pid, w.version, w.operations, w.jobs, w.queues, w.concurrency,
-     (select count(*) from sluice.job_claim k join sluice.job j on j.id = any(k.job_ids) and j.claim_id = k.id
+     (select count(*) from sluice.job_claim k
+      cross join lateral unnest(k.job_ids) r
+      join sluice.job j on j.id >= lower(r) and j.id < upper(r) and (j.claim_id = k.id or j.state = 0)
       where k.worker_id = w.id) as running,
      (select count(*) from sluice.batch b where b.worker_id = w.id) as batches,
      w.started_at, round(1000 * extract(epoch from clock_timestamp() - w.seen_at))::bigint as seen_ms

@@ -91,7 +91,7 @@ export class JobFleet implements AsyncDisposable {
   async holder(except: ReadonlySet<number> = new Set()): Promise<SpawnedWorker> {
     for (let i = 0; i < 500; i++) {
       const rows = await this.#options.db.query<{ pid: number }>(
-        `select w.pid from sluice.job j join sluice.job_claim c on c.id = j.claim_id
+        `select w.pid from sluice.job j join sluice.job_claim c on c.id = j.claim_id or (j.state = 0 and c.job_ids @> j.id)
          join sluice.worker w on w.id = c.worker_id group by w.pid order by count(*) * random() desc`,
       )
       const pids = rows.map(({ pid }) => pid).filter((pid) => !except.has(pid))
@@ -105,7 +105,7 @@ export class JobFleet implements AsyncDisposable {
   /** The jobs that the worker of a process holds. */
   async heldBy(pid: number): Promise<number[]> {
     const rows = await this.#options.db.query<{ id: string }>(
-      `select j.id from sluice.job j join sluice.job_claim c on c.id = j.claim_id
+      `select j.id from sluice.job j join sluice.job_claim c on c.id = j.claim_id or (j.state = 0 and c.job_ids @> j.id)
        join sluice.worker w on w.id = c.worker_id where w.pid = $1`,
       [pid],
     )

@@ -56,8 +56,10 @@ async function stop({ fleet, asleep, stopped, wakes }: Scene): Promise<boolean> 
 }
 
 async function firstGivenAway(fleet: JobFleet, pid: number): Promise<void> {
-  const before = (await fleet.heldBy(pid)).length
-  for (let waited = 0; waited < 6_000 && (await fleet.heldBy(pid)).length >= before; waited += 20) await sleep(20)
+  // While the server is restarted nobody can tell.
+  const held = async (): Promise<number> => (await fleet.heldBy(pid).catch(() => [])).length
+  const before = await held()
+  for (let waited = 0; waited < 6_000 && (await held()) >= before; waited += 20) await sleep(20)
 }
 
 /** The server has done it, and nobody hears that it has. */

@@ -52,6 +52,7 @@ const findings = [
   'overlaps',
   'twins',
   'orphans',
+  'shared',
   'undead',
   'mistaken',
   'robbed',

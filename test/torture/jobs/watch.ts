@@ -13,6 +13,8 @@ export interface Sightings {
   twins: number
   /** Claimed jobs that no claim lists: nobody would ever free them. */
   orphans: number
+  /** New jobs that two claims list. */
+  shared: number
 }
 
 /** Looks at all invariants in one statement, and so in one snapshot. */
@@ -21,15 +23,18 @@ const look = `
     (select count(*)::int from (select from sluice.job where key_hash is not null and state = 4
        group by key_hash having count(*) > max(key_limit)) k) as "overLimit",
     (select count(*)::int from (select from sluice.job j join sluice.job_class c on c.id = j.class_id
-       where c.name = 'until-success' or (c.name = 'until-start' and j.state = 0 and j.claim_id is null)
+       where c.name = 'until-success' or (c.name = 'until-start' and j.state = 0
+         and not exists (select from sluice.job_claim k where k.job_ids @> j.id))
        group by j.unique_hash having count(*) > 1) u) as twins,
     (select count(*)::int from sluice.job j where j.claim_id is not null and not exists (
-       select from sluice.job_claim c where c.id = j.claim_id and j.id = any(c.job_ids))) as orphans`
+       select from sluice.job_claim c where c.id = j.claim_id and c.job_ids @> j.id)) as orphans,
+    (select count(*)::int from sluice.job j where j.state = 0
+       and (select count(*) from sluice.job_claim c where c.job_ids @> j.id) > 1) as shared`
 
 /** Looks at the invariants again and again until told to stop. */
 export function watchInvariants(db: TestDatabase): { stop(): Promise<Sightings> } {
   const over = new AbortController()
-  const seen: Sightings = { samples: 0, overLimit: 0, twins: 0, orphans: 0 }
+  const seen: Sightings = { samples: 0, overLimit: 0, twins: 0, orphans: 0, shared: 0 }
   const watching = (async () => {
     while (!over.signal.aborted) {
       // A server that is down is looked at again when it is back.
@@ -39,6 +44,7 @@ export function watchInvariants(db: TestDatabase): { stop(): Promise<Sightings> 
         seen.overLimit += found.overLimit
         seen.twins += found.twins
         seen.orphans += found.orphans
+        seen.shared += found.shared
       }
       await sleep(100)
     }

@@ -7,7 +7,9 @@ import type { CommandAdder, Shell } from '../../shell.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import { addActor, whoOf, type WhoOptions } from '../../who.ts'
 
-interface SetOptions extends WhoOptions, Limits {}
+interface SetOptions extends WhoOptions, Omit<Limits, 'window'> {
+  window?: string
+}
 
 export const addSet: CommandAdder = (parent, shell) => {
   const command = parent
@@ -19,6 +21,7 @@ export const addSet: CommandAdder = (parent, shell) => {
     .addOption(
       new Option('--priority <priority>', 'share of the time of the workers').choices(['low', 'normal', 'high']),
     )
+    .option('--window <hours>', 'hours in which it may run, such as "00:00-06:00 Europe/Berlin"; none: at any time')
   addActor(command).action((id: string, _: unknown, own: Command) => set(shell, id, own))
 }
 
@@ -27,7 +30,7 @@ async function set(shell: Shell, id: string, command: Command): Promise<void> {
   const options = command.optsWithGlobals<SetOptions>()
   const limits = limitsOf(options)
   if (Object.keys(limits).length === 0) {
-    command.error('error: nothing to set; give --lanes, --pace, --sub-batch-size or --priority')
+    command.error('error: nothing to set; give --lanes, --pace, --sub-batch-size, --priority or --window')
   }
   await withSluice(shell, { options }, async ({ sluice }) => {
     const before: OperationStatus = await sluice.operations.get(id)
@@ -37,12 +40,13 @@ async function set(shell: Shell, id: string, command: Command): Promise<void> {
   })
 }
 
-function limitsOf({ lanes, pace, subBatchSize, priority }: SetOptions): Limits {
+function limitsOf({ lanes, pace, subBatchSize, priority, window }: SetOptions): Limits {
   return {
     ...(lanes === undefined ? {} : { lanes }),
     ...(pace === undefined ? {} : { pace }),
     ...(subBatchSize === undefined ? {} : { subBatchSize }),
     ...(priority === undefined ? {} : { priority }),
+    ...(window === undefined ? {} : { window: window === 'none' ? null : window }),
   }
 }
 

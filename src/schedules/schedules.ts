@@ -1,0 +1,148 @@
+import { SluiceError } from '../errors.ts'
+import { storable } from '../std/storable.ts'
+import { didYouMean } from '../std/suggest.ts'
+import type { Database } from '../store/database.ts'
+import * as store from '../store/schedules.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { ScheduleDefinition, ScheduleRegistry } from './define.ts'
+import { blockerOf, lacksPartition, nameOf, report, startRun, type Start } from './settle.ts'
+import { rowOf, statusOf, tickOf, unseen, type ScheduleStatus, type ScheduleTick } from './status.ts'
+
+interface Deps {
+  database: () => Promise<Database>
+  telemetry: Telemetry
+  registry: ScheduleRegistry
+  start: Start
+}
+
+/** Who does it, and why. */
+export interface ScheduleVerbOptions {
+  actor?: string
+  reason?: string
+}
+
+/** Schedules: look at them, run one now, stop one and let it go on. */
+export class Schedules {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** All schedules, by name: those that workers have been there for, and those that this process knows. */
+  async list(): Promise<ScheduleStatus[]> {
+    const database = await this.#deps.database()
+    const rows = await store.list(database.control, { names: null })
+    const there = new Set(rows.map(({ name }) => name))
+    const fresh = this.#deps.registry.definitions.filter(({ name }) => !there.has(name)).map(unseen)
+    const statuses = await Promise.all(rows.map((row) => this.#statusOf(database, row)))
+    return [...statuses, ...fresh].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** One schedule. */
+  async get(name: string): Promise<ScheduleStatus> {
+    const database = await this.#deps.database()
+    const [row] = await store.list(database.control, { names: [storable(name, 200)] })
+    if (row !== undefined) return this.#statusOf(database, row)
+    if (this.#deps.registry.has(name)) return unseen(this.#deps.registry.find(name))
+    throw await this.#notFound(name)
+  }
+
+  /** The ticks of a schedule that were settled, latest first. */
+  async ticks(name: string, { before, limit = 50 }: { before?: Date; limit?: number } = {}): Promise<ScheduleTick[]> {
+    const { control } = await this.#deps.database()
+    const bounded = Math.min(Math.max(1, Math.floor(limit)), 1_000)
+    const rows = await store.listTicks(control, { name: storable(name, 200), before: before ?? null, limit: bounded })
+    return rows.map(tickOf)
+  }
+
+  /** Starts a run now, beside the clock; also of a schedule that is disabled. Refused while a run is in the way. */
+  async run(name: string, { actor }: ScheduleVerbOptions = {}): Promise<ScheduleTick> {
+    const definition = this.#deps.registry.find(name)
+    const database = await this.#registered()
+    const once = (): Promise<store.NewTick> => this.#runOnce(database, definition, actor ?? null)
+    const written = await once().catch(async (error: unknown) => {
+      if (!lacksPartition(error)) throw error
+      await store.createTickPartitions(database.control, { around: null })
+      return once()
+    })
+    report(this.#deps.telemetry, written)
+    const [last] = await this.ticks(name, { limit: 1 })
+    return last as ScheduleTick
+  }
+
+  /** Lets no tick of a schedule start anything until {@link enable}; runs go on. */
+  async disable(name: string, { actor, reason }: ScheduleVerbOptions = {}): Promise<ScheduleStatus> {
+    const about = { actor: actor ?? null, reason: reason ?? null }
+    await this.#switch(name, { enabled: false, ...about })
+    this.#deps.telemetry.emit('schedule.disabled', { schedule: name, ...about })
+    return this.get(name)
+  }
+
+  /** Lets a disabled schedule go on with its next tick. What it would have done meanwhile is not made up for. */
+  async enable(name: string, { actor }: ScheduleVerbOptions = {}): Promise<ScheduleStatus> {
+    await this.#switch(name, { enabled: true, actor: null, reason: null })
+    this.#deps.telemetry.emit('schedule.enabled', { schedule: name, actor: actor ?? null })
+    return this.get(name)
+  }
+
+  async #runOnce(database: Database, definition: ScheduleDefinition, actor: string | null): Promise<store.NewTick> {
+    return database.control.transaction(async (tx) => {
+      const [row] = await store.lockAnyway(tx, { name: definition.name })
+      if (row === undefined) throw await this.#notFound(definition.name)
+      const blocker = await blockerOf(tx, definition, row)
+      if (blocker !== undefined) throw blocked(definition.name, nameOf(blocker))
+      const started = await startRun(tx, definition, { tick: row.now, start: this.#deps.start })
+      const tick = { schedule: definition.name, tick: null, missed: 0, actor: actor ?? 'a person', ...started }
+      await store.settle(tx, tick)
+      return tick
+    })
+  }
+
+  async #switch(name: string, to: { enabled: boolean; actor: string | null; reason: string | null }): Promise<void> {
+    const database = await this.#registered()
+    const [changed] = await store.enable(database.control, { name: storable(name, 200), ...to })
+    if (changed === undefined) throw await this.#notFound(name)
+  }
+
+  async #statusOf(database: Database, row: store.ScheduleRow): Promise<ScheduleStatus> {
+    const { registry } = this.#deps
+    const policy = { overlap: row.overlap, deadlineMs: row.deadline_ms ?? undefined }
+    const blocker = await blockerOf(database.control, policy, row)
+    const [last] = await store.listTicks(database.control, { name: row.name, before: null, limit: 1 })
+    return statusOf(row, {
+      ...(registry.has(row.name) ? { definition: registry.find(row.name) } : {}),
+      ...(blocker === undefined ? {} : { blocker }),
+      ...(last === undefined ? {} : { last }),
+    })
+  }
+
+  /** What this process knows and no worker has seen yet is recorded before it is changed. */
+  async #registered(): Promise<Database> {
+    const database = await this.#deps.database()
+    const { registry } = this.#deps
+    const there = new Set(
+      (await store.list(database.control, { names: registry.names })).map((schedule) => schedule.name),
+    )
+    for (const definition of registry.definitions) {
+      if (!there.has(definition.name)) await store.register(database.control, { ...rowOf(definition), by: 'person' })
+    }
+    return database
+  }
+
+  async #notFound(name: string): Promise<SluiceError> {
+    const rows = await store.list((await this.#deps.database()).control, { names: null })
+    const known = rows.map((row) => row.name)
+    return new SluiceError('SCHEDULE_NOT_FOUND', {
+      message: `There is no schedule named "${storable(name, 100)}".${didYouMean(name, known)} "sluice schedules list" shows what is there.`,
+      details: { name, known },
+    })
+  }
+}
+
+function blocked(name: string, blocker: string): SluiceError {
+  return new SluiceError('SCHEDULE_STATE', {
+    message: `"${name}" does not run now: it is blocked by ${blocker}, which has not ended. Wait for it or cancel it, or define the schedule with overlap "allow" or a deadline.`,
+    details: { name, blockedBy: blocker },
+  })
+}
