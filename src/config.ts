@@ -1,4 +1,5 @@
 import { SluiceError } from './errors.ts'
+import type { InboxDefinition } from './inbox/define.ts'
 import type { JobOptions } from './jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from './jobs/define.ts'
 import type { MachineDefinition } from './machines/define.ts'
@@ -27,6 +28,8 @@ export interface SluiceConfig {
   machines?: readonly MachineDefinition[]
   /** The reconcilers that this process knows. */
   reconcilers?: readonly ReconcilerDefinition[]
+  /** The inboxes that this process works on. */
+  inboxes?: readonly InboxDefinition[]
   worker?: {
     /** Batches at once in this process. */
     concurrency?: number
@@ -87,6 +90,7 @@ export interface ResolvedConfig {
   schedules: readonly ScheduleDefinition[]
   machines: readonly MachineDefinition[]
   reconcilers: readonly ReconcilerDefinition[]
+  inboxes: readonly InboxDefinition[]
 }
 
 /**
@@ -119,6 +123,7 @@ const known = {
     'schedules',
     'machines',
     'reconcilers',
+    'inboxes',
     'worker',
     'timeouts',
     'history',
@@ -162,6 +167,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     ...withTargets(config),
     machines: config.machines ?? [],
     reconcilers: config.reconcilers ?? [],
+    inboxes: config.inboxes ?? [],
   }
 }
 

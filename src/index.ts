@@ -88,6 +88,13 @@ export type { Machines, MachineStatus, MachineSummary, RowKey, StartedRow } from
 export { defineReconciler, type ReconcilerDefinition } from './reconcilers/define.ts'
 export type { Reconcilers, ReconcilerStatus } from './reconcilers/reconcilers.ts'
 export type { Reconciled } from './reconcilers/run.ts'
+// Inboxes
+export { defineInbox, type InboxContext, type InboxDefinition, type InboxSpec } from './inbox/define.ts'
+export { inboxHandler, type EndpointOptions, type HeaderLookup, type InboxEndpoint } from './inbox/endpoint.ts'
+export type { Inboxes, Receipt, ReceiveOptions } from './inbox/inboxes.ts'
+export type { InboxKey } from './inbox/key.ts'
+export type { InboxMessage, InboxStatus } from './inbox/status.ts'
+export type { OnceContext, OnceOptions } from './inbox/once.ts'
 
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'

@@ -1,5 +1,9 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
 import { examine, type Finding } from './health/doctor.ts'
+import { InboxCrew } from './inbox/crew.ts'
+import type { InboxDefinition } from './inbox/define.ts'
+import { Inboxes } from './inbox/inboxes.ts'
+import { Once, type OnceContext, type OnceOptions } from './inbox/once.ts'
 import type { OperationRegistry } from './operations/define.ts'
 import { JobBench } from './jobs/bench.ts'
 import type { ContextTools } from './jobs/context.ts'
@@ -58,6 +62,9 @@ export class Sluice implements AsyncDisposable {
   readonly #jobRegistry: JobRegistry
   readonly #scheduleRegistry: ScheduleRegistry
   readonly #reconcilerRegistry: ReconcilerRegistry
+  readonly inboxes: Inboxes
+  readonly #inboxRegistry: Registry<InboxDefinition>
+  readonly #once = new Once(() => this.#connect())
   readonly #telemetry = new Telemetry()
   #database: Promise<Database> | undefined
   #worker: Worker | undefined
@@ -88,9 +95,17 @@ export class Sluice implements AsyncDisposable {
       idle: () => this.#crew?.idle === true,
       wake: () => this.#crew?.wake(),
     })
+    const { entrance, bulkDefinition } = this.jobs
+    this.#inboxRegistry = new Registry('inbox', this.#config.inboxes)
+    this.inboxes = new Inboxes({ database, telemetry: this.#telemetry, entrance, registry: this.#inboxRegistry })
     const { machines, reconcilers } = this.#config
     const steps = machines.flatMap((machine) => [...machine.steps.values()])
-    this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, ...steps, this.jobs.bulkDefinition])
+    this.#jobRegistry = new Registry<JobDefinition>('job', [
+      ...this.#config.jobs,
+      ...this.inboxes.jobs,
+      ...steps,
+      bulkDefinition,
+    ])
     this.machines = new Machines({
       database,
       jobs: this.jobs,
@@ -138,7 +153,12 @@ export class Sluice implements AsyncDisposable {
       database,
       telemetry,
       registry: this.#registry,
-      crews: [crew, clock, new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs })],
+      crews: [
+        crew,
+        clock,
+        this.#inboxCrew(database),
+        new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs }),
+      ],
       skills,
     })
     await worker.start()
@@ -209,6 +229,28 @@ export class Sluice implements AsyncDisposable {
   /** The workers that are there, with what they can do and what they hold. */
   async workers(): Promise<WorkerView[]> {
     return listWorkers((await this.#connect()).control)
+  }
+
+  /**
+   * Does work once per key, and gives all who ask the same result: for work that has no natural key in a table. What
+   * goes through `tx` commits together with the result, which must be JSON. What fails stores nothing.
+   *
+   * @example
+   * ```ts
+   * const charge = await sluice.once(`charge:${request.id}`, async ({ tx }) => {
+   *   const { rows } = await tx.query('insert into charges (cents) values ($1) returning id', [500])
+   *   return { chargeId: rows[0]?.['id'] }
+   * }, { for: '24h' })
+   * ```
+   */
+  async once<T>(key: string, work: (context: OnceContext) => Promise<T> | T, options: OnceOptions = {}): Promise<T> {
+    return this.#once.run(key, work, options)
+  }
+
+  #inboxCrew(database: Database): InboxCrew {
+    const [telemetry, registry, { entrance }] = [this.#telemetry, this.#inboxRegistry, this.jobs]
+    const inboxId = (name: string): Promise<number> => this.inboxes.inboxId(name)
+    return new InboxCrew(this.#config.jobWorker, { database, telemetry, registry, entrance, inboxId })
   }
 
   /** A worker beside the usual one, for some of the operations only. */

@@ -73,7 +73,18 @@ const mayImport: Record<string, string[]> = {
   ],
   adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
-  config: ['operations', 'jobs', 'schedules', 'machines', 'reconcilers', 'store', 'telemetry', 'std', 'errors'],
+  config: [
+    'operations',
+    'jobs',
+    'schedules',
+    'machines',
+    'reconcilers',
+    'inbox',
+    'store',
+    'telemetry',
+    'std',
+    'errors',
+  ],
   sluice: [
     'config',
     'operations',
@@ -81,6 +92,7 @@ const mayImport: Record<string, string[]> = {
     'schedules',
     'machines',
     'reconcilers',
+    'inbox',
     'health',
     'runtime',
     'store',
@@ -88,6 +100,7 @@ const mayImport: Record<string, string[]> = {
     'std',
     'errors',
   ],
+  inbox: ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
   index: [
     'sluice',
     'config',
@@ -97,6 +110,7 @@ const mayImport: Record<string, string[]> = {
     'windows',
     'machines',
     'reconcilers',
+    'inbox',
     'health',
     'store',
     'telemetry',
@@ -231,6 +245,6 @@ describe('names', () => {
 
 test('the front door is a table of contents', () => {
   const index = textOf.get('index.ts') ?? ''
-  expect(index.split('\n').length).toBeLessThan(130)
+  expect(index.split('\n').length).toBeLessThan(150)
   expect(index).not.toMatch(/^(?:const|function|class|let)\b/m)
 })

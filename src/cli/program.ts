@@ -3,6 +3,7 @@ import { redact, version } from '../index.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
+import { addInbox } from './commands/inbox.ts'
 import { addInit } from './commands/init.ts'
 import { addJobs } from './commands/jobs.ts'
 import { addMachines } from './commands/machines.ts'
@@ -28,6 +29,7 @@ const commands: readonly CommandAdder[] = [
   addSchedules,
   addMachines,
   addReconcilers,
+  addInbox,
   addWorkers,
   addTenants,
   addDoctor,

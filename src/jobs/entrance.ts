@@ -16,6 +16,9 @@ const hintEveryMs = 5
 
 const priorities = { high: 0, normal: 1, low: 2 } as const
 
+/** A new job whose args are not known yet. */
+export type Unbound = Omit<NewJob, 'args'>
+
 interface Deps {
   database: () => Promise<Database>
   /** Whether this process works on jobs and could begin one at once. */
@@ -37,27 +40,43 @@ export class Entrance {
 
   /** Records jobs in a transaction of our own, lets in those with a key, and wakes whoever may run them. */
   async pass(jobs: readonly NewJob[]): Promise<EnqueuedRow[]> {
+    return this.carry(jobs, async (database, withHint) =>
+      jobs.every(isPlain)
+        ? this.#passPlain(database, jobs, withHint)
+        : enqueue(database.control, { jobs, notify: withHint }),
+    )
+  }
+
+  /** The same for whoever records jobs together with something else. */
+  async carry<T>(jobs: readonly Unbound[], record: (database: Database, withHint: boolean) => Promise<T>): Promise<T> {
     const database = await this.#deps.database()
     // Who is idle here needs nobody elsewhere. A hint that goes with the transaction costs no round trip.
     const needsHint = !this.#deps.idle()
     const withHint = needsHint && this.#hintDue()
-    const rows = jobs.every(isPlain)
-      ? await this.#passPlain(database, jobs, withHint)
-      : await enqueue(database.control, { jobs, notify: withHint })
+    const recorded = await record(database, withHint)
     const keys = [...new Set(jobs.flatMap(({ key }) => (key === undefined ? [] : [key.name])))]
     // What this does not let in for want of an answer, the next sweep does.
     if (keys.length > 0) await admit(database.control, { keys }).catch(() => undefined)
     this.#deps.wake()
     if (needsHint && !withHint) this.#hintLater(database)
-    return rows
+    return recorded
   }
 
   /** Records jobs in somebody else's transaction; the hint goes out with its commit. */
   async passIn(tx: Connection, jobs: readonly NewJob[]): Promise<EnqueuedRow[]> {
+    return this.carryIn(tx, jobs, async (connection) => enqueue(connection, { jobs, notify: true }))
+  }
+
+  /** The same for whoever records jobs together with something else. */
+  async carryIn<T>(
+    tx: Connection,
+    jobs: readonly Unbound[],
+    record: (connection: StoreConnection) => Promise<T>,
+  ): Promise<T> {
     const database = await this.#deps.database()
     const connection = onConnection(tx, database.control.schema)
     if (this.#unknown(jobs)) await this.#learnBeside(connection, database, jobs)
-    return enqueue(connection, { jobs, notify: true })
+    return record(connection)
   }
 
   /** Says to all workers that there is something to do. */
@@ -80,17 +99,17 @@ export class Entrance {
   }
 
   /** Makes new names on a connection of our own: in the caller's transaction, all others would wait for its end. */
-  async #learnBeside(connection: StoreConnection, database: Database, jobs: readonly NewJob[]): Promise<void> {
+  async #learnBeside(connection: StoreConnection, database: Database, jobs: readonly Unbound[]): Promise<void> {
     const [found] = await isolation(connection)
     // An older snapshot would not see what is made now: such a transaction makes names of its own.
     if (found?.isolation === 'read committed') await this.#learn(database, jobs).catch(() => undefined)
   }
 
-  #unknown(jobs: readonly NewJob[]): boolean {
+  #unknown(jobs: readonly Unbound[]): boolean {
     return jobs.some(({ job, queue = 'default' }) => !this.#ids.class.has(job) || !this.#ids.queue.has(queue))
   }
 
-  async #learn(database: Database, jobs: readonly NewJob[]): Promise<void> {
+  async #learn(database: Database, jobs: readonly Unbound[]): Promise<void> {
     const classes = [...new Set(jobs.map(({ job }) => job))]
     const queues = [...new Set(jobs.map(({ queue = 'default' }) => queue))]
     for (const { kind, name, id } of await enqueueNames(database.control, { classes, queues })) {

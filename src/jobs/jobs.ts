@@ -62,15 +62,16 @@ export class Jobs {
   /** @internal The job behind {@link bulk}. */
   readonly bulkDefinition: JobDefinition<BulkArgs> = defineBulk((args, before) => this.#bulkStep(args, before))
   readonly #deps: Deps
-  readonly #entrance: Entrance
+  /** @internal For those who record jobs together with something else. */
+  readonly entrance: Entrance
   readonly #plain: Coalescer<NewJob, EnqueuedRow>
   /** Of jobs with keys the first call comes first. */
   readonly #inOrder: Coalescer<NewJob, EnqueuedRow>
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#entrance = new Entrance(deps)
-    const pass = (jobs: NewJob[]): Promise<EnqueuedRow[]> => this.#entrance.pass(jobs)
+    this.entrance = new Entrance(deps)
+    const pass = (jobs: NewJob[]): Promise<EnqueuedRow[]> => this.entrance.pass(jobs)
     this.#plain = new Coalescer(pass, { most: perStatement, flights: 2 })
     this.#inOrder = new Coalescer(pass, { most: perStatement, flights: 1 })
   }
@@ -84,7 +85,7 @@ export class Jobs {
     const row =
       options.tx === undefined
         ? await (isPlain(job) ? this.#plain : this.#inOrder).add(job)
-        : (await this.#entrance.passIn(options.tx, [job]))[0]
+        : (await this.entrance.passIn(options.tx, [job]))[0]
     const { id, duplicate } = row as EnqueuedRow
     this.#deps.telemetry.emit('jobs.enqueued', {
       name: job.job,
@@ -116,7 +117,7 @@ export class Jobs {
     for (let at = 0; at < jobs.length; at += perStatement) {
       const some = jobs.slice(at, at + perStatement)
       const rows =
-        options.tx === undefined ? await this.#entrance.pass(some) : await this.#entrance.passIn(options.tx, some)
+        options.tx === undefined ? await this.entrance.pass(some) : await this.entrance.passIn(options.tx, some)
       enqueued.push(...rows.map(({ id, duplicate }) => ({ id: Number(id), duplicate })))
     }
     const duplicates = enqueued.filter(({ duplicate }) => duplicate).length
@@ -237,7 +238,7 @@ export class Jobs {
   async #admitted(database: Database, touched: control.Touched[]): Promise<number> {
     const keys = touched.flatMap(({ key }) => (key === null ? [] : [key]))
     if (keys.length > 0) await admitBehind(database.control, { keys })
-    if (touched.length > 0) await this.#entrance.tellAll()
+    if (touched.length > 0) await this.entrance.tellAll()
     return touched.length
   }
 

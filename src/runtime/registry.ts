@@ -2,7 +2,7 @@ import { SluiceError } from '../errors.ts'
 import { didYouMean } from '../std/suggest.ts'
 
 /** What can be defined, in words; the configuration lists it under the plural. */
-type Kind = 'operation' | 'job' | 'schedule' | 'machine' | 'reconciler'
+type Kind = 'operation' | 'job' | 'schedule' | 'machine' | 'reconciler' | 'inbox'
 
 /** The definitions that this process knows, by name. Work of other names is left for processes that know it. */
 export class Registry<Definition extends { readonly name: string }> {
@@ -14,7 +14,7 @@ export class Registry<Definition extends { readonly name: string }> {
     for (const definition of definitions) {
       if (this.#byName.has(definition.name)) {
         throw new SluiceError('DEFINITION_DUPLICATE', {
-          message: `Two ${kind}s are named "${definition.name}". Give each definition a name of its own; it is how stored ${kind}s find their code.`,
+          message: `Two ${pluralOf(kind)} are named "${definition.name}". Give each definition a name of its own; it is how stored ${pluralOf(kind)} find their code.`,
           details: { name: definition.name },
         })
       }
@@ -38,8 +38,12 @@ export class Registry<Definition extends { readonly name: string }> {
     const found = this.#byName.get(name)
     if (found !== undefined) return found
     throw new SluiceError('DEFINITION_UNKNOWN', {
-      message: `No ${this.#kind} is named "${name}".${didYouMean(name, this.names)} List it under "${this.#kind}s" in the configuration.`,
+      message: `No ${this.#kind} is named "${name}".${didYouMean(name, this.names)} List it under "${pluralOf(this.#kind)}" in the configuration.`,
       details: { name, known: this.names },
     })
   }
+}
+
+function pluralOf(kind: Kind): string {
+  return kind === 'inbox' ? 'inboxes' : `${kind}s`
 }

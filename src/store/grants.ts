@@ -40,6 +40,12 @@ begin
   alter function sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean) owner to sluice_migrator;
   alter function sluice.create_schedule_partitions(timestamptz) owner to sluice_migrator;
   alter function sluice.drop_schedule_partitions(integer) owner to sluice_migrator;
+  alter sequence sluice.inbox_message_id_seq owner to sluice_migrator;
+  alter function sluice.create_inbox_partitions(integer) owner to sluice_migrator;
+  alter function sluice.drop_inbox_partitions(integer, integer) owner to sluice_migrator;
+  alter function sluice.inbox_id(text) owner to sluice_migrator;
+  alter function sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean)
+    owner to sluice_migrator;
   alter function sluice.record_transition() owner to sluice_migrator;
   alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
 
@@ -73,6 +79,19 @@ begin
   grant select on sluice.schedule, sluice.schedule_tick to sluice_dashboard;
   grant select, insert, update on sluice.reconciler to sluice_worker;
   grant select on sluice.reconciler to sluice_dashboard;
+  -- Messages come in by the function alone. Expired keys and results go in small batches.
+  grant select, update, delete on sluice.inbox_key to sluice_worker;
+  grant select, delete on sluice.inbox_difference to sluice_worker;
+  grant select, update on sluice.inbox_message to sluice_worker;
+  grant select, delete on sluice.once_result to sluice_worker;
+  grant select on sluice.inbox, sluice.inbox_key, sluice.inbox_message, sluice.inbox_difference
+    to sluice_worker, sluice_enqueue, sluice_dashboard;
+  grant select, insert, update on sluice.once_result to sluice_worker, sluice_enqueue;
+  grant execute on function sluice.create_inbox_partitions(integer), sluice.drop_inbox_partitions(integer, integer)
+    to sluice_worker;
+  grant execute on function sluice.inbox_id(text),
+    sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean)
+    to sluice_worker, sluice_enqueue;
 
   grant select, insert on sluice.operation to sluice_enqueue;
   grant select, insert on sluice.transition to sluice_enqueue;

@@ -11,6 +11,11 @@ interface OfBatch extends OfOperation {
   batch: number
 }
 
+interface OfMessage {
+  inbox: string
+  messageId: number
+}
+
 interface OfJob {
   jobId: number
   name: string
@@ -116,6 +121,20 @@ export interface Events {
   }
   /** A run of a reconciler broke off; the next interval goes on. */
   'reconciler.failed': { name: string; error: ErrorRecord }
+  /** A message came in, and its job with it. */
+  'inbox.received': OfMessage & { key: string }
+  /** A message came again; nothing was done. */
+  'inbox.duplicate': OfMessage & { key: string }
+  /** A key came again with another payload, which is kept beside; the first one counts. */
+  'inbox.differed': OfMessage & { key: string }
+  /** What a message asked for is done, and that is committed. */
+  'inbox.processed': OfMessage & { key: string; jobId: number }
+  /** The job of a message ended without success. */
+  'inbox.failed': OfMessage & { jobId: number | null }
+  /** The jobs of so many messages were lost, and they got new ones. */
+  'inbox.healed': { inbox: string; messages: number }
+  /** An endpoint did not take a request. */
+  'inbox.refused': { inbox: string; status: number; error: ErrorRecord }
   'queue.paused': { queue: string; actor: string | null }
   'queue.resumed': { queue: string; actor: string | null }
   /** A tick of a schedule was settled by starting its job or operation, or a person asked for a run (`actor`). */

@@ -94,6 +94,20 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.name} found ${count(p.found)}, enqueued ${count(p.enqueued)} (${count(p.duplicates)} were there already${p.refused === 0 ? '' : `, ${count(p.refused)} refused`}) in ${formatDuration(p.elapsedMs)}`
     case 'reconciler.failed':
       return `${p.name} broke off: ${p.error.message}`
+    case 'inbox.received':
+      return `${p.inbox} received ${p.key}`
+    case 'inbox.duplicate':
+      return `${p.inbox} received ${p.key} again; nothing to do`
+    case 'inbox.differed':
+      return `${p.inbox} received ${p.key} again with another payload; the first one counts`
+    case 'inbox.processed':
+      return `${p.inbox} processed ${p.key} by job ${p.jobId}`
+    case 'inbox.failed':
+      return `${p.inbox} message ${p.messageId} failed: see job ${p.jobId ?? 'unknown'}`
+    case 'inbox.healed':
+      return `${p.inbox}: ${count(p.messages)} messages had lost their jobs and got new ones`
+    case 'inbox.refused':
+      return `${p.inbox} refused a request with ${p.status}: ${p.error.message}`
     case 'queue.paused':
       return `queue ${p.queue} is paused${by(p.actor)}`
     case 'queue.resumed':

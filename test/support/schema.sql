@@ -61,6 +61,43 @@ table disabled_operation
   disabled_at timestamp with time zone not null default clock_timestamp()
   constraint disabled_operation_pkey PRIMARY KEY (name)
   CREATE UNIQUE INDEX disabled_operation_pkey ON sluice.disabled_operation USING btree (name)
+table inbox
+  id integer not null
+  name text not null
+  constraint inbox_name_key UNIQUE (name)
+  constraint inbox_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX inbox_name_key ON sluice.inbox USING btree (name)
+  CREATE UNIQUE INDEX inbox_pkey ON sluice.inbox USING btree (id)
+table inbox_difference
+  inbox_id integer not null
+  key_hash uuid not null
+  payload_hash uuid not null
+  received_at timestamp with time zone not null
+  payload jsonb not null
+  constraint inbox_difference_pkey PRIMARY KEY (inbox_id, key_hash, payload_hash)
+  CREATE UNIQUE INDEX inbox_difference_pkey ON sluice.inbox_difference USING btree (inbox_id, key_hash, payload_hash)
+table inbox_key with {autovacuum_vacuum_scale_factor=0.02,autovacuum_vacuum_threshold=5000,autovacuum_vacuum_cost_delay=0}
+  inbox_id integer not null
+  state smallint not null default 0
+  key_hash uuid not null
+  payload_hash uuid not null
+  message_id bigint not null
+  received_at timestamp with time zone not null
+  settled_at timestamp with time zone
+  expires_at timestamp with time zone not null
+  constraint inbox_key_pkey PRIMARY KEY (inbox_id, key_hash)
+  constraint inbox_key_state_check CHECK ((state = ANY (ARRAY[0, 1, 2])))
+  CREATE INDEX inbox_key_expires_at_idx ON sluice.inbox_key USING btree (expires_at)
+  CREATE INDEX inbox_key_open_idx ON sluice.inbox_key USING btree (inbox_id, state, received_at, message_id) WHERE (state <> 1)
+  CREATE UNIQUE INDEX inbox_key_pkey ON sluice.inbox_key USING btree (inbox_id, key_hash)
+table inbox_message partition by RANGE (received_at)
+  id bigint not null
+  inbox_id integer not null
+  job_id bigint not null
+  received_at timestamp with time zone not null
+  key text not null
+  payload jsonb not null
+  CREATE INDEX inbox_message_id_idx ON ONLY sluice.inbox_message USING btree (id)
 table job with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=5000,autovacuum_vacuum_cost_delay=0,autovacuum_analyze_scale_factor=0,autovacuum_analyze_threshold=20000}
   id bigint not null
   run_at timestamp with time zone not null
@@ -170,6 +207,16 @@ table migration
   applied_at timestamp with time zone not null default clock_timestamp()
   constraint migration_pkey PRIMARY KEY (version)
   CREATE UNIQUE INDEX migration_pkey ON sluice.migration USING btree (version)
+table once_result with {autovacuum_vacuum_scale_factor=0.02,autovacuum_vacuum_threshold=1000}
+  hash uuid not null
+  scope text not null
+  key text not null
+  result jsonb
+  stored_at timestamp with time zone not null default clock_timestamp()
+  expires_at timestamp with time zone not null
+  constraint once_result_pkey PRIMARY KEY (hash)
+  CREATE INDEX once_result_expires_at_idx ON sluice.once_result USING btree (expires_at)
+  CREATE UNIQUE INDEX once_result_pkey ON sluice.once_result USING btree (hash)
 table operation
   id uuid not null
   name text not null
@@ -378,9 +425,11 @@ function admit_waiting_jobs() returns integer security definer set {"search_path
 function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_claims_floor bigint, OUT jobs text, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function create_inbox_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function drop_inbox_partitions(keep_days integer, keep_failed_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_schedule_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function end_operation(p_id uuid, p_status text, p_reason text, p_error jsonb, p_actor text, p_failed_batch uuid) returns boolean set {"search_path=pg_catalog, pg_temp"}
@@ -389,6 +438,8 @@ function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at in
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean) returns SETOF bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
+function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function job_priority(name text) returns smallint
 function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}

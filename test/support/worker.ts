@@ -28,6 +28,8 @@ export interface SpawnOptions {
   skewMs?: number
   /** Module text that makes `patterns`: machines, reconcilers, with what defines them at hand. */
   patterns?: string
+  /** Module text that makes `inboxes`, with `defineInbox` at hand. */
+  inboxes?: string
   profile?: object
   package?: URL
   args?: string[]
@@ -50,12 +52,13 @@ export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker>
   const config = join(folder, 'sluice.config.mjs')
   await writeFile(
     config,
-    `import { again, cancel, defineJob, defineMachine, defineOperation, defineReconciler, defineSchedule, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
+    `import { again, cancel, defineInbox, defineJob, defineMachine, defineOperation, defineReconciler, defineSchedule, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
 ${options.operations ?? 'const operations = []'}
 ${options.jobs ?? 'const jobs = []'}
 ${options.schedules ?? 'const schedules = []'}
+${options.inboxes ?? 'const inboxes = []'}
 ${options.patterns ?? 'const patterns = {}'}
-export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, schedules, ...patterns }
+export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, schedules, inboxes, ...patterns }
 `,
   )
   const main = new URL('cli/main.js', home)

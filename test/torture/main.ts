@@ -6,6 +6,8 @@
 // test/e2e/schedule-faults.test.ts.
 // npm run torture -- reconciler [--rows 20000] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the
 // full form of test/e2e/lost-queue.test.ts.
+// npm run torture -- webhooks [--notifications 5000] [--senders 16] [--kills 20] [--mutant <name>]: the full form of
+// test/e2e/webhooks.test.ts, with the time that answers took.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +19,7 @@ import { mutants, plant, type MutantName } from './mutants.ts'
 import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
 import { restarting } from './restarts.ts'
 import { schedulePhases } from './schedules/suite.ts'
+import { tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
 
 interface Minimum {
@@ -36,6 +39,8 @@ const { positionals, values } = parseArgs({
     cuts: { type: 'string', default: '60' },
     restarts: { type: 'string', default: '4' },
     losses: { type: 'string', default: '6' },
+    notifications: { type: 'string', default: '5000' },
+    senders: { type: 'string', default: '16' },
     mutant: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '3000' },
@@ -149,12 +154,29 @@ async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
   return good
 }
 
+async function webhooks({ clusterUrl, home }: Ground): Promise<boolean> {
+  const [notifications, senders, kills] = [values.notifications, values.senders, values.kills ?? 20].map(Number)
+  const plan = { clusterUrl, notifications: notifications ?? 0, senders: senders ?? 0, kills: kills ?? 0, webKills: 4 }
+  const outcome = await tortureWebhooks({ ...plan, ...home })
+  const wrong = wrongIn(outcome)
+  const verdict = wrong.length === 0 ? 'ok' : `WRONG: ${wrong.join(', ')}`
+  process.stdout.write(`webhooks ${verdict} ${JSON.stringify(outcome)}\n`)
+  process.stdout.write(`the answer took ${outcome.p50Ms} ms (p50), ${outcome.p99Ms} ms (p99)\n`)
+  return wrong.length === 0
+}
+
 function mutantName(name: string): MutantName {
   if (name in mutants) return name as MutantName
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
-const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs, schedules, reconciler }
+const suites: Record<string, (ground: Ground) => Promise<boolean>> = {
+  operations,
+  jobs,
+  schedules,
+  reconciler,
+  webhooks,
+}
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
   process.stderr.write(
@@ -163,7 +185,8 @@ if (suite === undefined) {
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
       '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
       '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n' +
-      '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n',
+      '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n' +
+      '       npm run torture -- webhooks [--notifications n] [--senders n] [--kills n] [--mutant name]\n',
   )
   process.exit(2)
 }

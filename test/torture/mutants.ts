@@ -56,6 +56,26 @@ export const mutants = {
       },
     ],
   },
+  'inbox-without-unique-index': {
+    breaks: 'of any number of deliveries one is new: nothing keeps two processes from taking in the same key',
+    edits: [
+      {
+        file: 'store/migrations/0009_create_inbox.sql',
+        from: /(expires_at   timestamptz not null),\s*primary key \(inbox_id, key_hash\)/,
+        to: '$1',
+      },
+    ],
+  },
+  'inbox-marked-outside': {
+    breaks: 'a message is marked in the transaction of its effect: the mark is committed by itself, before it',
+    edits: [
+      {
+        file: 'inbox/processing.js',
+        from: /onConnection\(tx, \(await deps\.control\(\)\)\.schema\)/,
+        to: '(await deps.control())',
+      },
+    ],
+  },
   'job-rescued-without-guard': {
     breaks: 'only what a silent worker holds is freed: jobs are freed that it held once and others hold now',
     edits: [

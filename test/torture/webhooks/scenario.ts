@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Sluice } from '../../../src/index.ts'
+import type { TestDatabase } from '../../support/database.ts'
+import { spawnWorker, type SpawnedWorker } from '../../support/worker.ts'
+import { databaseOf } from '../jobs/database.ts'
+import { renewalsText, tables } from './renewals.ts'
+import { sendAll, type Sent } from './senders.ts'
+import { Web } from './web.ts'
+
+export interface WebhookPlan {
+  clusterUrl: string
+  notifications: number
+  /** Kills of workers that hold messages, and of processes with an endpoint. */
+  kills: number
+  webKills: number
+  senders?: number
+  workers?: number
+  pauseMs?: number
+  package?: URL
+}
+
+export interface WebhookOutcome extends Sent {
+  notifications: number
+  kills: number
+  webKills: number
+  /** Notifications without a row, and rows too many. */
+  missing: number
+  doubled: number
+  /** Messages that are not marked as processed. */
+  unmarked: number
+  /** Jobs that were isolated because workers died with them, and were taken up again. */
+  quarantined: number
+  rescued: number
+  sendingMs: number
+  elapsedMs: number
+}
+
+const profile = {
+  worker: { concurrency: 1, lease: '1.5s', poll: '1s', stop: '2s', jobs: { concurrency: 10, poll: '200ms' } },
+  timeouts: { statement: '5s', lock: '2s', idleInTransaction: '4s' },
+}
+
+/** A storm of deliveries over HTTP while the processes that take them in and process them are killed. */
+export async function tortureWebhooks(plan: WebhookPlan): Promise<WebhookOutcome> {
+  const began = Date.now()
+  await using db = await databaseOf(plan)
+  await db.query(tables)
+  const home = plan.package === undefined ? {} : { package: plan.package }
+  await using crew = new Crew(db, plan)
+  const webs = [new Web({ url: db.workerUrl, ...home }), new Web({ url: db.workerUrl, ...home })]
+  await using _webs = { [Symbol.asyncDispose]: async () => void (await Promise.all(webs.map((web) => web.kill()))) }
+  await Promise.all([crew.start(), ...webs.map((web) => web.start())])
+  const { notifications, senders = 16 } = plan
+  const harming = Promise.all([killWorkers(crew, plan), killWebs(webs, { db, ...plan })])
+  const sent = await sendAll({ notifications, senders, ports: () => webs.map(({ port }) => port) })
+  const sendingMs = Date.now() - began
+  const [kills, webKills] = await harming
+  const quarantined = await drain(db)
+  return {
+    notifications,
+    ...sent,
+    kills,
+    webKills,
+    missing: notifications - (await db.value<number>('select count(distinct uuid)::int from creator_subscriptions')),
+    doubled: await db.value('select (count(*) - count(distinct uuid))::int from creator_subscriptions'),
+    unmarked: await db.value('select count(*)::int from sluice.inbox_key where state <> 1'),
+    quarantined,
+    rescued: crew.rescued,
+    sendingMs,
+    elapsedMs: Date.now() - began,
+  }
+}
+
+/** Kills a worker that holds messages, each time that so much more is done; each is replaced. */
+async function killWorkers(crew: Crew, { notifications, kills }: WebhookPlan): Promise<number> {
+  for (let hit = 0; hit < kills; hit++) {
+    await crew.processed((notifications * hit) / (kills + 1))
+    await sleep(Math.random() * 30)
+    await crew.killHolder()
+  }
+  return kills
+}
+
+async function killWebs(webs: readonly Web[], plan: WebhookPlan & { db: TestDatabase }): Promise<number> {
+  const { db, notifications, webKills } = plan
+  for (let hit = 0; hit < webKills; hit++) {
+    const mark = (notifications * (hit + 1)) / (webKills + 2)
+    while ((await db.value<number>('select count(*)::int from sluice.inbox_key')) < mark) await sleep(100)
+    const web = webs[hit % webs.length]
+    await web?.kill()
+    await web?.start()
+  }
+  return webKills
+}
+
+/** Waits for the end of all jobs. A job that was there when three workers died was isolated for that; now it may run. */
+async function drain(db: TestDatabase): Promise<number> {
+  await using sluice = new Sluice({ database: db.url })
+  let quarantined = 0
+  for (const end = Date.now() + 300_000; ;) {
+    const { jobs } = await sluice.jobs.list({ states: ['quarantined'] })
+    for (const { id } of jobs) await sluice.jobs.retry(id)
+    quarantined += jobs.length
+    if (jobs.length === 0 && (await db.value<boolean>('select count(*) = 0 from sluice.job'))) return quarantined
+    if (Date.now() > end) throw new Error('the messages are not all processed within five minutes')
+    await sleep(50)
+  }
+}
+
+/** The workers. */
+class Crew implements AsyncDisposable {
+  readonly #db: TestDatabase
+  readonly #plan: WebhookPlan
+  readonly #all: SpawnedWorker[] = []
+
+  constructor(db: TestDatabase, plan: WebhookPlan) {
+    this.#db = db
+    this.#plan = plan
+  }
+
+  get rescued(): number {
+    return this.#all.reduce((sum, { events }) => sum + events.count('job.rescued'), 0)
+  }
+
+  async start(): Promise<void> {
+    for (let i = 0; i < (this.#plan.workers ?? 2); i++) await this.#spawn()
+    await Promise.all(this.#all.map(({ events }) => events.event('worker.started', { limitMs: 60_000 })))
+  }
+
+  async #spawn(): Promise<void> {
+    const { package: home, pauseMs = 40 } = this.#plan
+    const inboxes = renewalsText({ pauseMs })
+    this.#all.push(
+      await spawnWorker({
+        url: this.#db.workerUrl,
+        inboxes,
+        profile,
+        ...(home === undefined ? {} : { package: home }),
+      }),
+    )
+  }
+
+  /** Waits until so many are processed. */
+  async processed(count: number): Promise<void> {
+    for (const end = Date.now() + 300_000; ; await sleep(100)) {
+      if ((await this.#db.value<number>('select count(*)::int from creator_subscriptions')) >= count) return
+      if (Date.now() > end) throw new Error(`not ${count} processed within five minutes`)
+    }
+  }
+
+  /** Kills one that has written the row of a message and not committed it. */
+  async killHolder(): Promise<void> {
+    const alive = (): SpawnedWorker[] =>
+      this.#all.filter(({ process: child }) => child.exitCode === null && child.signalCode === null)
+    for (const end = Date.now() + 60_000; ; await sleep(10)) {
+      const busy = alive().filter(isWriting)
+      const victim = busy[Math.floor(Math.random() * busy.length)]
+      if (victim !== undefined) {
+        victim.kill('SIGKILL')
+        await victim.exited
+        return this.#spawn()
+      }
+      if (Date.now() > end) throw new Error('no worker has a message')
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#all.map((worker) => worker[Symbol.asyncDispose]()))
+  }
+}
+
+/** Whether a handler has said that its row is written and has not ended since. */
+function isWriting({ events }: SpawnedWorker): boolean {
+  const open = new Set<number>()
+  for (const { event, payload } of events.all) {
+    if (event === 'job.logged') open.add(payload.jobId)
+    else if (event === 'job.finished' || event === 'job.lost' || event === 'job.retried') open.delete(payload.jobId)
+  }
+  return open.size > 0
+}
+
+/** The names of what is wrong; none: all promises were kept. */
+export function wrongIn(outcome: WebhookOutcome): string[] {
+  return (['missing', 'doubled', 'unmarked', 'newTwice'] as const).filter((finding) => outcome[finding] !== 0)
+}
