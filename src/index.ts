@@ -38,6 +38,7 @@ export {
   type JobInfo,
   type JobPriority,
   type JobSpec,
+  type MemberBatch,
   type TransactionalContext,
   type TransactionalSpec,
 } from './jobs/define.ts'
@@ -60,6 +61,19 @@ export type { JobPage, JobQuery, Jobs } from './jobs/jobs.ts'
 export type { Queues, QueueStatus } from './jobs/queues.ts'
 export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'
 export type { LockView, WorkerView } from './store/jobs/views.ts'
+
+// Batches of jobs
+export { planned, type PlannedJob, type PlanOptions } from './batches/planned.ts'
+export type { Batches, BatchPage } from './batches/batches.ts'
+export type { BatchOptions } from './batches/declaration.ts'
+export type { OpenBatch } from './batches/open-batch.ts'
+export {
+  batchStates,
+  type BatchCallback,
+  type BatchState,
+  type BatchStatus,
+  type FailedMember,
+} from './batches/status.ts'
 
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'

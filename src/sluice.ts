@@ -1,4 +1,7 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { Batches } from './batches/batches.ts'
+import { BatchCrew } from './batches/crew.ts'
+import { memberBatch } from './batches/open-batch.ts'
 import { examine, type Finding } from './health/doctor.ts'
 import type { OperationRegistry } from './operations/define.ts'
 import { JobBench } from './jobs/bench.ts'
@@ -40,6 +43,7 @@ export class Sluice implements AsyncDisposable {
   readonly tenants: Tenants
   readonly jobs: Jobs
   readonly queues: Queues
+  readonly batches: Batches
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
@@ -54,6 +58,9 @@ export class Sluice implements AsyncDisposable {
     (definition, ...rest) =>
       this.jobs.enqueueIn(tx, definition, ...rest)
 
+  /** Lets a handler add to the batch of jobs that it is a member of. */
+  readonly #batch: NonNullable<ContextTools['batch']> = (member) => memberBatch(this.jobs, member)
+
   constructor(config: SluiceConfig = {}) {
     this.#config = resolveConfig(config, process.env)
     this.#registry = new Registry('operation', this.#config.operations)
@@ -67,6 +74,12 @@ export class Sluice implements AsyncDisposable {
       idle: () => this.#crew?.idle === true,
       wake: () => this.#crew?.wake(),
     })
+    this.batches = new Batches({
+      database,
+      telemetry: this.#telemetry,
+      jobs: this.jobs,
+      wake: () => this.#crew?.wake(),
+    })
     this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, this.jobs.bulkDefinition])
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
   }
@@ -74,21 +87,24 @@ export class Sluice implements AsyncDisposable {
   /** @internal What `sluice/testing` needs of the engine. */
   get jobBench(): JobBench {
     const database = (): Promise<Database> => this.#connect()
-    return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue: this.#enqueue })
+    const [enqueue, batch] = [this.#enqueue, this.#batch]
+    return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue, batch })
   }
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
     if (this.#worker !== undefined) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
-    const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue: this.#enqueue })
+    const [enqueue, batch] = [this.#enqueue, this.#batch]
+    const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
+    const batches = new BatchCrew(this.#config.jobWorker, { database, telemetry, jobs: this.jobs })
     const { queues, concurrency } = this.#config.jobWorker
     const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
     const worker = new Worker(this.#config.worker, {
       database,
       telemetry,
       registry: this.#registry,
-      crews: [crew],
+      crews: [crew, batches],
       skills,
     })
     await worker.start()

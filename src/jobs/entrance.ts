@@ -115,6 +115,7 @@ export class Entrance {
   }
 }
 
-function isPlain({ unique, key, tags, delayMs, runAt }: NewJob): boolean {
-  return unique === null && key === undefined && tags === undefined && delayMs === undefined && runAt === undefined
+function isPlain({ unique, key, tags, delayMs, runAt, batch }: NewJob): boolean {
+  const timed = delayMs !== undefined || runAt !== undefined
+  return unique === null && key === undefined && tags === undefined && !timed && batch === undefined
 }

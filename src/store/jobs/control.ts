@@ -4,6 +4,8 @@ import { statement } from '../statement.ts'
 export interface Touched {
   id: number
   key: string | null
+  /** The batch of jobs that it belongs to. */
+  batch_id: number | null
 }
 
 /** Takes up again jobs that ended without success, as if they were new. */
@@ -19,12 +21,12 @@ export const retryDead = statement<{ ids: readonly number[] }, Touched>(
      where job_id = any($1::bigint[])
    )
    insert into sluice.job (id, run_at, enqueued_at, queue_id, class_id, state, priority, args, tags, key, key_hash,
-     key_limit)
+     key_limit, batch_id)
    select id, clock_timestamp(), enqueued_at, queue_id, class_id, case when key_hash is null then 4 else 1 end, priority,
-     args, tags, key, key_hash, key_limit
+     args, tags, key, key_hash, key_limit, batch_id
    from back
    on conflict (id) do nothing
-   returning id, key_hash::text as key`,
+   returning id, key_hash::text as key, batch_id`,
   ({ ids }) => [ids],
 )
 
@@ -35,7 +37,7 @@ export const runNow = statement<{ ids: readonly number[] }, Touched>(
    set state = case state when 2 then 4 else 1 end, enqueued_at = coalesce(enqueued_at, run_at),
      run_at = clock_timestamp()
    where id = any($1::bigint[]) and claim_id is null and state in (2, 3)
-   returning id, key_hash::text as key`,
+   returning id, key_hash::text as key, batch_id`,
   ({ ids }) => [ids],
 )
 
@@ -51,9 +53,9 @@ export const endWaiting = statement<
      returning *
    ), dead as (
      insert into sluice.job_dead (id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome, reason, args,
-       key, key_hash, key_limit, tags)
+       key, key_hash, key_limit, tags, batch_id)
      select id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, $2, $3, args, key,
-       key_hash, key_limit, tags
+       key_hash, key_limit, tags, batch_id
      from gone
    ), unlocked as (
      delete from sluice.job_lock d
@@ -63,7 +65,7 @@ export const endWaiting = statement<
          and l.job_id = any(array(select id from gone where unique_hash is not null))
        for update skip locked))
    )
-   select id, key_hash::text as key
+   select id, key_hash::text as key, batch_id
    from gone`,
   (p) => [p.ids, p.outcome, p.reason],
 )
