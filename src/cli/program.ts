@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { redact, version } from '../index.ts'
+import { addBatches } from './commands/batches.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
@@ -22,6 +23,7 @@ const commands: readonly CommandAdder[] = [
   addOps,
   addJobs,
   addQueues,
+  addBatches,
   addWorkers,
   addTenants,
   addDoctor,

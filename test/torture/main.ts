@@ -115,10 +115,11 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
   return good
 }
 
+const times = <T>(count: number, name: T): { name: T; at: number }[] =>
+  Array.from({ length: count }, (_, i) => ({ name, at: (i + 0.5) / count }))
+
 async function batches({ clusterUrl, home }: Ground): Promise<boolean> {
   const [kills, stops, cuts] = [Number(values.kills ?? 30), Number(values.stops ?? 6), Number(values.cuts ?? 6)]
-  const times = <T>(count: number, name: T): { name: T; at: number }[] =>
-    Array.from({ length: count }, (_, i) => ({ name, at: (i + 0.5) / count }))
   const mingled = [
     ...times(kills, 'kill' as const),
     ...times(stops, 'stop' as const),
