@@ -13,7 +13,7 @@ interface Ended {
 }
 
 /** How many members of each batch of jobs are among these, by how they ended. */
-export function tallyOf(ended: readonly Ended[]): Tally[] {
+function tallyOf(ended: readonly Ended[]): Tally[] {
   const tallies = new Map<number, Tally>()
   for (const { batch_id: id, outcome } of ended) {
     if (id === null || id === undefined) continue
