@@ -38,6 +38,7 @@ export {
   type JobInfo,
   type JobPriority,
   type JobSpec,
+  type MemberBatch,
   type TransactionalContext,
   type TransactionalSpec,
 } from './jobs/define.ts'
@@ -73,6 +74,19 @@ export {
 export type { Schedules, ScheduleVerbOptions } from './schedules/schedules.ts'
 export type { ScheduleStatus, ScheduleTick } from './schedules/status.ts'
 export { defineWindow, isOpen, nextOpening, type Weekday, type Window, type WindowSpec } from './windows/window.ts'
+
+// Batches of jobs
+export { planned, type PlannedJob, type PlanOptions } from './batches/planned.ts'
+export type { Batches, BatchPage } from './batches/batches.ts'
+export type { BatchOptions } from './batches/declaration.ts'
+export type { OpenBatch } from './batches/open-batch.ts'
+export {
+  batchStates,
+  type BatchCallback,
+  type BatchState,
+  type BatchStatus,
+  type FailedMember,
+} from './batches/status.ts'
 
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'

@@ -1,4 +1,7 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { Batches } from './batches/batches.ts'
+import { BatchCrew } from './batches/crew.ts'
+import { memberBatch } from './batches/open-batch.ts'
 import { examine, type Finding } from './health/doctor.ts'
 import type { OperationRegistry } from './operations/define.ts'
 import { JobBench } from './jobs/bench.ts'
@@ -46,6 +49,7 @@ export class Sluice implements AsyncDisposable {
   readonly jobs: Jobs
   readonly queues: Queues
   readonly schedules: Schedules
+  readonly batches: Batches
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
@@ -67,6 +71,9 @@ export class Sluice implements AsyncDisposable {
       ? this.jobs.enqueue(definition, args as never, { tx })
       : this.operations.start(definition, args as never, { tx })
 
+  /** Lets a handler add to the batch of jobs that it is a member of. */
+  readonly #batch: NonNullable<ContextTools['batch']> = (member) => memberBatch(this.jobs, member)
+
   constructor(config: SluiceConfig = {}) {
     this.#config = resolveConfig(config, process.env)
     this.#registry = new Registry('operation', this.#config.operations)
@@ -80,6 +87,12 @@ export class Sluice implements AsyncDisposable {
       idle: () => this.#crew?.idle === true,
       wake: () => this.#crew?.wake(),
     })
+    this.batches = new Batches({
+      database,
+      telemetry: this.#telemetry,
+      jobs: this.jobs,
+      wake: () => this.#crew?.wake(),
+    })
     this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, this.jobs.bulkDefinition])
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
     this.#scheduleRegistry = new Registry('schedule', this.#config.schedules)
@@ -90,7 +103,8 @@ export class Sluice implements AsyncDisposable {
   /** @internal What `sluice/testing` needs of the engine. */
   get jobBench(): JobBench {
     const database = (): Promise<Database> => this.#connect()
-    return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue: this.#enqueue })
+    const [enqueue, batch] = [this.#enqueue, this.#batch]
+    return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue, batch })
   }
 
   /** @internal What `sluice/testing` needs of schedules. */
@@ -103,7 +117,9 @@ export class Sluice implements AsyncDisposable {
   async start(): Promise<void> {
     if (this.#worker !== undefined) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
-    const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue: this.#enqueue })
+    const [enqueue, batch] = [this.#enqueue, this.#batch]
+    const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
+    const batches = new BatchCrew(this.#config.jobWorker, { database, telemetry, jobs: this.jobs })
     const { queues, concurrency } = this.#config.jobWorker
     const { keepDays } = this.#config.worker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
@@ -113,7 +129,7 @@ export class Sluice implements AsyncDisposable {
       database,
       telemetry,
       registry: this.#registry,
-      crews: [crew, clock],
+      crews: [crew, clock, batches],
       skills,
     })
     await worker.start()

@@ -94,7 +94,9 @@ function buried(
 
 /** The ending of an attempt that returned. */
 export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, runMs: number): Ending {
-  if (!(returned instanceof JobOutcome)) return { kind: 'completed', id: job.id, claimId, waitMs, runMs }
+  if (!(returned instanceof JobOutcome)) {
+    return { kind: 'completed', id: job.id, claimId, waitMs, runMs, member: job.batchId !== null }
+  }
   const { reason, delayMs } = returned
   if (returned.kind === 'cancel') return buried(job.id, claimId, { outcome: 'cancelled', reason, runMs })
   const { id, tries } = job

@@ -56,7 +56,7 @@ export const rescueJobs = statement<{ leaseMs: number }, RescuedJob>(
 /** Isolates jobs on which workers died again and again. */
 export const quarantinePoison = statement<
   { crashes: number },
-  { id: number; name: string; crashes: number; key: string | null }
+  { id: number; name: string; crashes: number; key: string | null; batch_id: number | null }
 >(
   'job.quarantinePoison',
   `with poison as materialized (
@@ -72,9 +72,9 @@ export const quarantinePoison = statement<
      returning j.*
    ), dead as (
      insert into sluice.job_dead (id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome, reason,
-       args, key, key_hash, key_limit, tags)
+       args, key, key_hash, key_limit, tags, batch_id)
      select id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, 'quarantined',
-       format('its worker died %s times while it ran', crashes), args, key, key_hash, key_limit, tags
+       format('its worker died %s times while it ran', crashes), args, key, key_hash, key_limit, tags, batch_id
      from gone
    ), unlocked as (
      delete from sluice.job_lock d
@@ -84,7 +84,7 @@ export const quarantinePoison = statement<
          and l.job_id = any(array(select id from gone where unique_hash is not null))
        for update skip locked))
    )
-   select g.id, c.name, g.crashes, g.key_hash::text as key
+   select g.id, c.name, g.crashes, g.key_hash::text as key, g.batch_id
    from gone g
    join sluice.job_class c on c.id = g.class_id`,
   ({ crashes }) => [crashes],

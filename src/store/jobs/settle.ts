@@ -19,6 +19,8 @@ export const attempt = `case j.state when 0 then 1 else j.attempt end`
 export interface Settled {
   ids: number[]
   keys: string[]
+  /** The batches of jobs that they were members of, one for each. */
+  batches: readonly (number | string)[]
 }
 
 /** A job that has left its claim. */
@@ -26,11 +28,16 @@ export interface SettledJob {
   id: number
   /** The hash of its key, where it has one. */
   key: string | null
+  /** The batch of jobs that it was a member of, when it has ended. */
+  batch_id?: number | string | null
+  outcome?: string
 }
 
 export interface Completion extends JobClaim {
   waitMs: number
   runMs: number
+  /** Whether it belongs to a batch of jobs. */
+  member: boolean
 }
 
 /**
@@ -43,15 +50,16 @@ export async function complete(
 ): Promise<Settled> {
   const [settled] = await completeJobs(connection, order)
   const ids = settled?.ids ?? null
-  return { ids: ids === null ? [] : ids.split(',').map(Number), keys: settled?.keys ?? [] }
+  const batches = settled?.batches ?? []
+  return { ids: ids === null ? [] : ids.split(',').map(Number), keys: settled?.keys ?? [], batches }
 }
 
 const completeJobs = statement<
   { done: readonly Completion[]; emptyClaims: readonly string[] },
-  { ids: string | null; keys: string[] | null }
+  { ids: string | null; keys: string[] | null; batches: (number | string)[] | null }
 >(
   'job.complete',
-  `select ids, keys
+  `select ids, keys, batches
    from sluice.complete_jobs($1, $2, $3, $4, $5)`,
   ({ done, emptyClaims }) => [
     list(done.map((d) => d.id)),
@@ -126,9 +134,9 @@ export const bury = statement<{ burials: readonly Burial[]; workerId: string }, 
      returning j.*, ${attempt} as attempts, g."claimId" as nonce, g.outcome, g.reason, g.error, g."runMs" as run_ms
    ), dead as (
      insert into sluice.job_dead (id, claim_id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome,
-       reason, error, args, key, key_hash, key_limit, tags)
+       reason, error, args, key, key_hash, key_limit, tags, batch_id)
      select id, nonce, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempts, crashes, outcome,
-       reason, error, args, key, key_hash, key_limit, tags
+       reason, error, args, key, key_hash, key_limit, tags, batch_id
      from gone
    ), attempts as (
      insert into sluice.job_attempt (job_id, worker_id, run_ms, attempt, verdict, reason, error)
@@ -142,7 +150,7 @@ export const bury = statement<{ burials: readonly Burial[]; workerId: string }, 
          and l.job_id = any(array(select id from gone where unique_hash is not null))
        for update skip locked))
    )
-   select id, key_hash::text as key
+   select id, key_hash::text as key, batch_id, outcome
    from gone`,
   ({ burials, workerId }) => [JSON.stringify(burials), workerId],
 )
