@@ -1,6 +1,9 @@
 /** Every way in which Sluice itself can refuse or fail. Test by code; `docs/reference/errors.md` explains each one. */
 export type SluiceErrorCode =
   | 'ARGS_INVALID'
+  | 'BATCH_INVALID'
+  | 'BATCH_NOT_FOUND'
+  | 'BATCH_STATE'
   | 'CARVE_NOT_INDEXED'
   | 'CONFIG_INVALID'
   | 'CURSOR_INVALID'

@@ -39,6 +39,7 @@ export {
   type JobInfo,
   type JobPriority,
   type JobSpec,
+  type MemberBatch,
   type TransactionalContext,
   type TransactionalSpec,
 } from './jobs/define.ts'
@@ -88,6 +89,7 @@ export type { Machines, MachineStatus, MachineSummary, RowKey, StartedRow } from
 export { defineReconciler, type ReconcilerDefinition } from './reconcilers/define.ts'
 export type { Reconcilers, ReconcilerStatus } from './reconcilers/reconcilers.ts'
 export type { Reconciled } from './reconcilers/run.ts'
+
 // Inboxes
 export { defineInbox, type InboxContext, type InboxDefinition, type InboxSpec } from './inbox/define.ts'
 export { inboxHandler, type EndpointOptions, type HeaderLookup, type InboxEndpoint } from './inbox/endpoint.ts'
@@ -95,6 +97,19 @@ export type { Inboxes, Receipt, ReceiveOptions } from './inbox/inboxes.ts'
 export type { InboxKey } from './inbox/key.ts'
 export type { InboxMessage, InboxStatus } from './inbox/status.ts'
 export type { OnceContext, OnceOptions } from './inbox/once.ts'
+
+// Batches of jobs
+export { planned, type PlannedJob, type PlanOptions } from './batches/planned.ts'
+export type { Batches, BatchPage } from './batches/batches.ts'
+export type { BatchOptions } from './batches/declaration.ts'
+export type { OpenBatch } from './batches/open-batch.ts'
+export {
+  batchStates,
+  type BatchCallback,
+  type BatchState,
+  type BatchStatus,
+  type FailedMember,
+} from './batches/status.ts'
 
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'

@@ -1,4 +1,7 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { Batches } from './batches/batches.ts'
+import { BatchCrew } from './batches/crew.ts'
+import { memberBatch } from './batches/open-batch.ts'
 import { examine, type Finding } from './health/doctor.ts'
 import { InboxCrew } from './inbox/crew.ts'
 import type { InboxDefinition } from './inbox/define.ts'
@@ -57,6 +60,7 @@ export class Sluice implements AsyncDisposable {
   readonly schedules: Schedules
   readonly machines: Machines
   readonly reconcilers: Reconcilers
+  readonly batches: Batches
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
@@ -81,6 +85,9 @@ export class Sluice implements AsyncDisposable {
     kind === 'job'
       ? this.jobs.enqueue(definition, args as never, { tx })
       : this.operations.start(definition, args as never, { tx })
+
+  /** Lets a handler add to the batch of jobs that it is a member of. */
+  readonly #batch: NonNullable<ContextTools['batch']> = (member) => memberBatch(this.jobs, member)
 
   constructor(config: SluiceConfig = {}) {
     this.#config = resolveConfig(config, process.env)
@@ -121,6 +128,12 @@ export class Sluice implements AsyncDisposable {
       registry: this.#reconcilerRegistry,
       telemetry: this.#telemetry,
     })
+    this.batches = new Batches({
+      database,
+      telemetry: this.#telemetry,
+      jobs: this.jobs,
+      wake: () => this.#crew?.wake(),
+    })
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
     this.#scheduleRegistry = new Registry('schedule', this.#config.schedules)
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled }
@@ -130,7 +143,8 @@ export class Sluice implements AsyncDisposable {
   /** @internal What `sluice/testing` needs of the engine. */
   get jobBench(): JobBench {
     const database = (): Promise<Database> => this.#connect()
-    return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue: this.#enqueue })
+    const [enqueue, batch] = [this.#enqueue, this.#batch]
+    return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue, batch })
   }
 
   /** @internal What `sluice/testing` needs of schedules. */
@@ -143,7 +157,9 @@ export class Sluice implements AsyncDisposable {
   async start(): Promise<void> {
     if (this.#worker !== undefined) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
-    const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue: this.#enqueue })
+    const [enqueue, batch] = [this.#enqueue, this.#batch]
+    const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
+    const batches = new BatchCrew(this.#config.jobWorker, { database, telemetry, jobs: this.jobs })
     const { queues, concurrency } = this.#config.jobWorker
     const { keepDays } = this.#config.worker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
@@ -156,6 +172,7 @@ export class Sluice implements AsyncDisposable {
       crews: [
         crew,
         clock,
+        batches,
         this.#inboxCrew(database),
         new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs }),
       ],

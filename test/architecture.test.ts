@@ -59,6 +59,7 @@ const mayImport: Record<string, string[]> = {
   jobs: ['args', 'targets', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
   windows: ['std', 'errors'],
   schedules: ['args', 'jobs', 'operations', 'windows', 'runtime', 'store', 'telemetry', 'std', 'errors', 'croner'],
+  batches: ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors'],
   reconcilers: ['jobs', 'targets', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
   machines: [
     'jobs',
@@ -93,6 +94,7 @@ const mayImport: Record<string, string[]> = {
     'machines',
     'reconcilers',
     'inbox',
+    'batches',
     'health',
     'runtime',
     'store',
@@ -111,6 +113,7 @@ const mayImport: Record<string, string[]> = {
     'machines',
     'reconcilers',
     'inbox',
+    'batches',
     'health',
     'store',
     'telemetry',
@@ -199,9 +202,17 @@ describe('SQL', () => {
     // Lists of columns that several statements share, and one constant.
     const pieces = [
       'batches.ts: claimColumns',
-      ...['liveColumns', 'liveFrom', 'liveState', 'deadColumns', 'deadFrom', 'doneColumns', 'doneFrom', 'named'].map(
-        (piece) => `jobs/views.ts: ${piece}`,
-      ),
+      ...[
+        'liveColumns',
+        'liveFrom',
+        'liveState',
+        'deadColumns',
+        'deadFrom',
+        'doneColumns',
+        'doneFrom',
+        'named',
+        'listed',
+      ].map((piece) => `jobs/views.ts: ${piece}`),
       'operations.ts: liveBatches',
       'operations.ts: liveColumns',
       'operations.ts: pastColumns',

@@ -18,6 +18,9 @@ export type Outcome = keyof typeof exitCodes
 /** How a command ends on each error. A new error code does not compile until it has its place here. */
 export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   ARGS_INVALID: 'usage',
+  BATCH_INVALID: 'usage',
+  BATCH_NOT_FOUND: 'failed',
+  BATCH_STATE: 'refused',
   CARVE_NOT_INDEXED: 'refused',
   CONFIG_INVALID: 'usage',
   CURSOR_INVALID: 'usage',

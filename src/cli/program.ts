@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { redact, version } from '../index.ts'
+import { addBatches } from './commands/batches.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
@@ -30,6 +31,7 @@ const commands: readonly CommandAdder[] = [
   addMachines,
   addReconcilers,
   addInbox,
+  addBatches,
   addWorkers,
   addTenants,
   addDoctor,

@@ -95,11 +95,10 @@ function buried(
 
 /** The ending of an attempt that returned. */
 export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, runMs: number): Ending {
-  if (!(returned instanceof JobOutcome)) return { kind: 'completed', id: job.id, claimId, waitMs, runMs }
+  const completed = { kind: 'completed', id: job.id, claimId, waitMs, runMs, member: job.batchId !== null } as const
+  if (!(returned instanceof JobOutcome)) return completed
   const { reason, delayMs } = returned
-  if (returned.kind === 'leave') {
-    return { kind: 'completed', id: job.id, claimId, waitMs, runMs, left: storable(reason, maxReason) }
-  }
+  if (returned.kind === 'leave') return { ...completed, left: storable(reason, maxReason) }
   if (returned.kind === 'cancel') return buried(job.id, claimId, { outcome: 'cancelled', reason, runMs })
   const { id, tries } = job
   return {

@@ -7,10 +7,10 @@ import {
   createJobPartitions,
   dropJobPartitions,
   forgetCancels,
-  quarantinePoison,
   rescueJobs,
 } from '../store/jobs/rescue.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import { isolatePoison, reportBatches } from './members.ts'
 
 export interface ChoreOrder {
   database: Database
@@ -53,12 +53,14 @@ export async function keepJobs(order: ChoreOrder): Promise<void> {
   }
 }
 
-async function sweep({ database: { control }, telemetry, leaseMs, wake }: ChoreOrder): Promise<void> {
+async function sweep({ database, telemetry, leaseMs, wake }: ChoreOrder): Promise<void> {
+  const { control } = database
   const rescued = await rescueJobs(control, { leaseMs })
   for (const { id, name, worker_id, crashes } of rescued) {
     telemetry.emit('job.rescued', { jobId: id, name, workerId: worker_id, crashes })
   }
-  const poison = await quarantinePoison(control, { crashes: poisonCrashes })
+  const { poison, news } = await isolatePoison(database, poisonCrashes)
+  reportBatches(telemetry, news)
   for (const { id, name, crashes } of poison) {
     const reason = `its worker died ${crashes} times while it ran`
     telemetry.emit('job.quarantined', { jobId: id, name, reason, error: null })

@@ -7,6 +7,7 @@ import { classify, sqlstate } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { unstorable, type Attempt } from './attempt.ts'
 import { writeEndings, type Ending } from './endings.ts'
+import { reportBatches } from './members.ts'
 
 /** An ending on its way to the database. */
 interface Due {
@@ -142,13 +143,14 @@ export class Completer {
   }
 
   async #write(batch: Due[], emptyClaims: string[]): Promise<number[]> {
-    const { database, workerId, onAdmitted } = this.#deps
+    const { database, telemetry, workerId, onAdmitted } = this.#deps
     const endings = batch.map(({ ending }) => ending)
     const order = { endings, emptyClaims, workerId }
     const single = batch.every(({ attempt, ending }) => ending.kind === 'completed' && !attempt.job.keyed)
-    const { ids, admitted } = single
+    const { ids, admitted, news } = single
       ? await writeEndings(database.control, order)
       : await database.control.transaction((transaction) => writeEndings(transaction, order))
+    reportBatches(telemetry, news)
     if (admitted > 0) onAdmitted()
     return ids
   }

@@ -1,7 +1,7 @@
 import type { Connection } from '../store/connection.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Attempt } from './attempt.ts'
-import type { HandlerContext, JobContext, JobInfo } from './define.ts'
+import type { HandlerContext, JobContext, JobInfo, MemberBatch } from './define.ts'
 
 /** What contexts are made with. */
 export interface ContextTools {
@@ -10,6 +10,8 @@ export interface ContextTools {
   enqueue: (tx: Connection | undefined) => JobContext<unknown>['enqueue']
   /** For what a job asks the database before its transaction. */
   db?: Connection
+  /** The batch of jobs that a handler's job is a member of. Left out where there are none. */
+  batch?: (member: { id: number; member: number; tx: Connection | undefined }) => MemberBatch
 }
 
 /** What a handler is given. Everything but args is made when it is asked for: most handlers ask for little. */
@@ -41,6 +43,11 @@ export class Context implements HandlerContext {
 
   get enqueue(): JobContext<unknown>['enqueue'] {
     return this.#tools.enqueue(this.tx)
+  }
+
+  get batch(): MemberBatch | undefined {
+    const { id: member, batchId: id } = this.#attempt.job
+    return id === null ? undefined : this.#tools.batch?.({ id, member, tx: this.tx })
   }
 
   get log(): JobContext<unknown>['log'] {

@@ -28,6 +28,21 @@ export interface JobInfo {
   readonly idempotencyKey: string
 }
 
+/** A batch of jobs as its members see it. */
+export interface MemberBatch {
+  readonly id: number
+  /** The member through which this was reached. */
+  readonly member: number
+  /** Adds a member, also when the batch is sealed; inside the transaction where there is one. */
+  add<Input>(definition: JobDefinition<Input>, ...rest: EnqueueArgs<Input, EnqueueOptions>): Promise<EnqueuedJob>
+  /** Adds many members of one kind. */
+  addMany<Input>(
+    definition: JobDefinition<Input>,
+    args: readonly Input[],
+    options?: EnqueueOptions,
+  ): Promise<EnqueuedJob[]>
+}
+
 /** What `perform` receives. */
 export interface JobContext<Args> {
   args: Args
@@ -39,6 +54,8 @@ export interface JobContext<Args> {
     definition: JobDefinition<Input>,
     ...rest: EnqueueArgs<Input, EnqueueOptions>
   ) => Promise<EnqueuedJob>
+  /** The batch of jobs that this job is a member of, if it is one. */
+  batch?: MemberBatch | undefined
   /** Says something about this attempt; it becomes an event. */
   log: (message: string, fields?: Record<string, unknown>) => void
 }

@@ -7,6 +7,7 @@ import { Claims } from './claims.ts'
 import type { ContextTools } from './context.ts'
 import type { JobRegistry } from './define.ts'
 import { writeEndings, type Ending } from './endings.ts'
+import { reportBatches } from './members.ts'
 import { endingView, noJitter, type JobEnding } from './rehearsal.ts'
 import { reportEnding } from './report.ts'
 import { Runner, type Result } from './runner.ts'
@@ -140,7 +141,9 @@ class Bench {
     const left = (this.#open.get(claimId) ?? 1) - 1
     this.#open.set(claimId, left)
     const order = { endings, emptyClaims: left === 0 ? [claimId] : [], workerId: this.#workerId }
-    const { control } = this.#deps.database
-    return (await control.transaction((transaction) => writeEndings(transaction, order))).ids.length > 0
+    const { database, telemetry } = this.#deps
+    const { ids, news } = await database.control.transaction((transaction) => writeEndings(transaction, order))
+    reportBatches(telemetry, news)
+    return ids.length > 0
   }
 }

@@ -1,5 +1,7 @@
 import type { StoreConnection } from '../store/connection.ts'
+import type { BatchNews } from '../store/job-batches.ts'
 import * as settle from '../store/jobs/settle.ts'
+import { completeAndCount, countEnded } from './members.ts'
 
 /** How an attempt ended, to be written down. */
 export type Ending =
@@ -14,7 +16,7 @@ export type Ending =
 export async function writeEndings(
   connection: StoreConnection,
   { endings, emptyClaims, workerId }: { endings: readonly Ending[]; emptyClaims: readonly string[]; workerId: string },
-): Promise<{ ids: number[]; admitted: number }> {
+): Promise<{ ids: number[]; admitted: number; news: BatchNews[] }> {
   const done = endings.filter((ending) => ending.kind === 'completed')
   const setbacks = endings.filter((ending) => ending.kind === 'postponed')
   const burials = endings.filter((ending) => ending.kind === 'buried')
@@ -22,8 +24,17 @@ export async function writeEndings(
     ...(setbacks.length === 0 ? [] : await settle.postpone(connection, { setbacks, workerId })),
     ...(burials.length === 0 ? [] : await settle.bury(connection, { burials, workerId })),
   ]
-  const completed = await settle.complete(connection, { done, emptyClaims })
+  const order = { done, emptyClaims }
+  const membersAlone = others.length === 0 && done.some(({ member }) => member)
+  const completed = membersAlone
+    ? await completeAndCount(connection, order)
+    : { ...(await settle.complete(connection, order)), news: [] }
+  // Once for all of them: who counts twice in a transaction could wait for one who waits for him.
+  const ended = completed.batches.map((batch) => ({ batch_id: batch, outcome: 'succeeded' }))
+  const news = [...completed.news, ...(await countEnded(connection, [...others, ...ended]))]
   const keys = [...completed.keys, ...others.flatMap(({ key }) => (key === null ? [] : [key]))]
   const [behind] = keys.length === 0 ? [] : await settle.admitBehind(connection, { keys })
-  return { ids: [...completed.ids, ...others.map(({ id }) => id)], admitted: behind?.admitted ?? 0 }
+  const called = news.filter(({ event }) => event === 'called').length
+  const admitted = (behind?.admitted ?? 0) + called
+  return { ids: [...completed.ids, ...others.map(({ id }) => id)], admitted, news }
 }

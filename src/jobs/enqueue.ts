@@ -21,6 +21,8 @@ export interface BulkOptions {
   priority?: JobPriority
   /** Words to find them by. */
   tags?: readonly string[]
+  /** @internal The batch of jobs that they join. */
+  batch?: NonNullable<NewJob['batch']>
 }
 
 /** Choices for one new job. */
@@ -53,6 +55,7 @@ export async function newJob(definition: JobDefinition, input: unknown, options:
     priority: checkPriority(name, options.priority ?? definition.priority),
     ...timing(name, options),
     ...(options.tags === undefined ? {} : { tags: checkTags(name, options.tags) }),
+    ...(options.batch === undefined ? {} : { batch: options.batch }),
     unique:
       unique === undefined
         ? null

@@ -135,6 +135,7 @@ export class Entrance {
 }
 
 /** Whether a job is ready at once and has no keys. */
-export function isPlain({ unique, key, tags, delayMs, runAt }: NewJob): boolean {
-  return unique === null && key === undefined && tags === undefined && delayMs === undefined && runAt === undefined
+export function isPlain({ unique, key, tags, delayMs, runAt, batch }: NewJob): boolean {
+  const timed = delayMs !== undefined || runAt !== undefined
+  return unique === null && key === undefined && tags === undefined && !timed && batch === undefined
 }

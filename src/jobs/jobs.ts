@@ -17,6 +17,7 @@ import type { JobDefinition } from './define.ts'
 import { Entrance, isPlain } from './entrance.ts'
 import { newJob, type BulkOptions, type EnqueueArgs, type EnqueuedJob, type EnqueueOptions } from './enqueue.ts'
 import { listerOf } from './lister.ts'
+import * as members from './members.ts'
 import {
   attemptOf,
   endedJobStates,
@@ -82,10 +83,10 @@ export class Jobs {
     ...[args, options = {}]: EnqueueArgs<Input, EnqueueOptions>
   ): Promise<EnqueuedJob> {
     const job = await newJob(definition, args, options)
-    const row =
-      options.tx === undefined
-        ? await (isPlain(job) ? this.#plain : this.#inOrder).add(job)
-        : (await this.entrance.passIn(options.tx, [job]))[0]
+    const { tx } = options
+    // What joins a batch of jobs may be refused, and must not take others along.
+    const alone = tx !== undefined || job.batch !== undefined
+    const row = alone ? (await this.#pass([job], tx))[0] : await (isPlain(job) ? this.#plain : this.#inOrder).add(job)
     const { id, duplicate } = row as EnqueuedRow
     this.#deps.telemetry.emit('jobs.enqueued', {
       name: job.job,
@@ -116,8 +117,7 @@ export class Jobs {
     const enqueued: EnqueuedJob[] = []
     for (let at = 0; at < jobs.length; at += perStatement) {
       const some = jobs.slice(at, at + perStatement)
-      const rows =
-        options.tx === undefined ? await this.entrance.pass(some) : await this.entrance.passIn(options.tx, some)
+      const rows = await this.#pass(some, options.tx)
       enqueued.push(...rows.map(({ id, duplicate }) => ({ id: Number(id), duplicate })))
     }
     const duplicates = enqueued.filter(({ duplicate }) => duplicate).length
@@ -197,20 +197,21 @@ export class Jobs {
     const { jobs, next } = await this.list({ ...(query as JobQuery), before, limit: 500 })
     // It must not act on itself.
     const ids = jobs.filter(({ name }) => name !== this.bulkDefinition.name).map(({ id }) => id)
-    return { done: await this.#actOn(await this.#deps.database(), ids, { action, reason: 'by a bulk action' }), next }
+    return { done: await this.actOn(ids, { action, reason: 'by a bulk action' }), next }
   }
 
-  /** Acts on jobs, and gives the number of those on which that had an effect. */
-  async #actOn(
-    database: Database,
-    ids: readonly number[],
-    { action, reason }: { action: BulkAction; reason: string },
-  ): Promise<number> {
+  async #pass(jobs: readonly NewJob[], tx: Connection | undefined): Promise<EnqueuedRow[]> {
+    return tx === undefined ? this.entrance.pass(jobs) : this.entrance.passIn(tx, jobs)
+  }
+
+  /** @internal Acts on jobs, and gives the number of those on which that had an effect. */
+  async actOn(ids: readonly number[], { action, reason }: { action: BulkAction; reason: string }): Promise<number> {
+    const database = await this.#deps.database()
     switch (action) {
       case 'retry':
-        return this.#admitted(database, await control.retryDead(database.control, { ids }))
+        return this.#admitted(database, await members.retryDead(database, ids))
       case 'run':
-        return this.#admitted(database, await control.runNow(database.control, { ids }))
+        return this.#admitted(database, { touched: await control.runNow(database.control, { ids }), news: [] })
       case 'discard':
         return this.#admitted(database, await this.#endWaiting(database, { ids, outcome: 'discarded', reason }))
       case 'cancel': {
@@ -221,21 +222,19 @@ export class Jobs {
     }
   }
 
-  async #endWaiting(
-    { control: connection }: Database,
-    order: Parameters<typeof control.endWaiting>[1],
-  ): Promise<control.Touched[]> {
+  async #endWaiting(database: Database, order: Parameters<typeof control.endWaiting>[1]): Promise<members.Acted> {
     try {
-      return await control.endWaiting(connection, order)
+      return await members.endWaiting(database, order)
     } catch (error) {
       // No worker has been there for a week to make a partition for today.
       if (sqlstate(error) !== '23514') throw error
-      await createJobPartitions(connection)
-      return control.endWaiting(connection, order)
+      await createJobPartitions(database.control)
+      return members.endWaiting(database, order)
     }
   }
 
-  async #admitted(database: Database, touched: control.Touched[]): Promise<number> {
+  async #admitted(database: Database, { touched, news }: members.Acted): Promise<number> {
+    members.reportBatches(this.#deps.telemetry, news)
     const keys = touched.flatMap(({ key }) => (key === null ? [] : [key]))
     if (keys.length > 0) await admitBehind(database.control, { keys })
     if (touched.length > 0) await this.entrance.tellAll()
@@ -244,7 +243,7 @@ export class Jobs {
 
   async #act(id: number, verb: { action: BulkAction; reason: string }): Promise<JobStatus> {
     const database = await this.#deps.database()
-    const touched = await this.#actOn(database, [checkId(id)], verb)
+    const touched = await this.actOn([checkId(id)], verb)
     const [view] = await views.findJob(database.control, { id })
     if (view === undefined) throw notFound(id)
     if (touched > 0) return jobStatusOf(view)

@@ -102,6 +102,7 @@ function attemptOf(definition: JobDefinition, job: NewJob, attempt: number): Att
       tries,
       keyed: job.key !== undefined,
       cancelling: null,
+      batchId: null,
     },
     { claimId: '', definition, queue, now },
   )

@@ -5,8 +5,10 @@ import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as settle from '../store/jobs/settle.ts'
 import { classify } from '../store/sqlstate.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import { ConnectionBroken, endingOf, type Attempt } from './attempt.ts'
 import { writeEndings, type Ending } from './endings.ts'
+import { reportBatches } from './members.ts'
 
 /** The claim is somebody else's by now. */
 export class JobLost extends Error {
@@ -18,7 +20,7 @@ export class JobLost extends Error {
  * meanwhile, and the ending and the changes commit together or not at all.
  */
 export async function runInTransaction(
-  { database, workerId }: { database: Database; workerId: string },
+  { database, telemetry, workerId }: { database: Database; telemetry: Telemetry; workerId: string },
   attempt: Attempt,
   work: (tx: Connection) => Promise<unknown>,
 ): Promise<{ ending: Ending; admitted: number }> {
@@ -27,7 +29,7 @@ export async function runInTransaction(
   // A broken connection of the handler's own, to whatever, is a failure of the handler.
   let handlerFailed = false
   try {
-    return await database.work.transaction(async (transaction) => {
+    const { news, ...written } = await database.work.transaction(async (transaction) => {
       const mine = await settle.held(transaction, { claims: [claim] })
       if (mine.length === 0) throw new JobLost()
       const [tx, isBroken] = watched(transaction)
@@ -36,10 +38,13 @@ export async function runInTransaction(
         throw error
       })
       const ending = endingOf(returned, attempt, Math.round(performance.now() - began))
-      const { ids, admitted } = await writeEndings(transaction, { endings: [ending], emptyClaims: [], workerId })
+      const order = { endings: [ending], emptyClaims: [], workerId }
+      const { ids, admitted, news: happened } = await writeEndings(transaction, order)
       if (ids.length === 0) throw new JobLost()
-      return { ending, admitted }
+      return { ending, admitted, news: happened }
     })
+    reportBatches(telemetry, news)
+    return written
   } catch (error) {
     if (classify(error) !== 'connection') throw error
     if ((await outcomeInDoubt(database, claim)) === 'rolled back') {

@@ -46,6 +46,14 @@ begin
   alter function sluice.inbox_id(text) owner to sluice_migrator;
   alter function sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean)
     owner to sluice_migrator;
+  alter function sluice.create_job_batch_partitions(integer) owner to sluice_migrator;
+  alter function sluice.drop_job_batch_partitions(integer) owner to sluice_migrator;
+  alter function sluice.batch_members_ended(jsonb) owner to sluice_migrator;
+  alter function sluice.batch_members_back(jsonb) owner to sluice_migrator;
+  alter function sluice.open_job_batch(text) owner to sluice_migrator;
+  alter function sluice.seal_job_batch(bigint) owner to sluice_migrator;
+  alter function sluice.cancel_job_batch(bigint, text) owner to sluice_migrator;
+  alter function sluice.mend_job_batch(bigint, integer) owner to sluice_migrator;
   alter function sluice.record_transition() owner to sluice_migrator;
   alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
 
@@ -92,6 +100,13 @@ begin
   grant execute on function sluice.inbox_id(text),
     sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean)
     to sluice_worker, sluice_enqueue;
+  -- Counters change by functions alone.
+  grant select, delete on sluice.job_batch, sluice.job_batch_addition, sluice.job_batch_callback to sluice_worker;
+  grant select on sluice.job_batch_history to sluice_worker;
+  grant execute on function sluice.create_job_batch_partitions(integer), sluice.drop_job_batch_partitions(integer),
+    sluice.batch_members_ended(jsonb), sluice.batch_members_back(jsonb), sluice.cancel_job_batch(bigint, text),
+    sluice.mend_job_batch(bigint, integer) to sluice_worker;
+  grant execute on function sluice.open_job_batch(text), sluice.seal_job_batch(bigint) to sluice_enqueue, sluice_worker;
 
   grant select, insert on sluice.operation to sluice_enqueue;
   grant select, insert on sluice.transition to sluice_enqueue;
@@ -101,7 +116,8 @@ begin
   grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history,
     sluice.operation_summary, sluice.quarantine, sluice.transition, sluice.disabled_operation, sluice.tenant_share,
     sluice.recurring_mark, sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel, sluice.queue,
-    sluice.job_class, sluice.job_history, sluice.job_dead, sluice.job_attempt to sluice_dashboard;
+    sluice.job_class, sluice.job_history, sluice.job_dead, sluice.job_attempt,
+    sluice.job_batch, sluice.job_batch_addition, sluice.job_batch_callback, sluice.job_batch_history to sluice_dashboard;
 end
 $$;
 

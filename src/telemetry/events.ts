@@ -28,6 +28,11 @@ interface OfTick {
   missed: number
 }
 
+interface OfJobBatch {
+  /** The batch of jobs; not a batch of an operation. */
+  batchId: number
+}
+
 /**
  * Everything that Sluice says about itself. Logs, metrics, live pages and tests all subscribe to these events;
  * nothing else reports.
@@ -135,6 +140,20 @@ export interface Events {
   'inbox.healed': { inbox: string; messages: number }
   /** An endpoint did not take a request. */
   'inbox.refused': { inbox: string; status: number; error: ErrorRecord }
+  /** A batch of jobs was opened; `parentId`: inside of another one. */
+  'job-batch.opened': OfJobBatch & { parentId: number | null; description: string | null }
+  /** No member comes from outside any more. */
+  'job-batch.sealed': OfJobBatch & { total: number }
+  /** A callback was enqueued, as a job. */
+  'job-batch.called': OfJobBatch & { kind: 'success' | 'complete' | 'death'; jobId: number }
+  /** All members have ended. */
+  'job-batch.finished': OfJobBatch & { state: string; total: number; succeeded: number; failed: number }
+  /** A person wants its members to end. */
+  'job-batch.cancelled': OfJobBatch & { reason: string }
+  /** A member was taken up again after all had ended. */
+  'job-batch.reopened': OfJobBatch
+  /** The sweep found counters that were wrong, and counted anew. */
+  'job-batch.mended': OfJobBatch & { total: number; succeeded: number; failed: number }
   'queue.paused': { queue: string; actor: string | null }
   'queue.resumed': { queue: string; actor: string | null }
   /** A tick of a schedule was settled by starting its job or operation, or a person asked for a run (`actor`). */

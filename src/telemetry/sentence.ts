@@ -108,6 +108,20 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.inbox}: ${count(p.messages)} messages had lost their jobs and got new ones`
     case 'inbox.refused':
       return `${p.inbox} refused a request with ${p.status}: ${p.error.message}`
+    case 'job-batch.opened':
+      return `batch of jobs ${p.batchId} opened${p.description === null ? '' : `: ${p.description}`}`
+    case 'job-batch.sealed':
+      return `batch of jobs ${p.batchId} sealed with ${count(p.total)} members`
+    case 'job-batch.called':
+      return `batch of jobs ${p.batchId}: its ${p.kind} callback is job ${p.jobId}`
+    case 'job-batch.finished':
+      return `batch of jobs ${p.batchId} ${p.state}: ${count(p.succeeded)} of ${count(p.total)} members succeeded`
+    case 'job-batch.cancelled':
+      return `batch of jobs ${p.batchId} is cancelled: ${p.reason}`
+    case 'job-batch.reopened':
+      return `batch of jobs ${p.batchId} is not over any more: a member was taken up again`
+    case 'job-batch.mended':
+      return `batch of jobs ${p.batchId} was counted anew: ${count(p.succeeded)} of ${count(p.total)} members succeeded, ${count(p.failed)} did not`
     case 'queue.paused':
       return `queue ${p.queue} is paused${by(p.actor)}`
     case 'queue.resumed':

@@ -116,7 +116,9 @@ table job with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=500
   key text
   tries jsonb
   tags text[]
+  batch_id bigint
   constraint job_pkey PRIMARY KEY (id)
+  CREATE INDEX job_batch_id_idx ON sluice.job USING btree (batch_id) WHERE (batch_id IS NOT NULL)
   CREATE INDEX job_key_idx ON sluice.job USING btree (key_hash, state, id) WHERE (key_hash IS NOT NULL)
   CREATE INDEX job_next_idx ON sluice.job USING btree (queue_id, priority, id) WHERE (state = 4)
   CREATE INDEX job_parked_idx ON sluice.job USING btree (key_hash, id) WHERE (state = 1)
@@ -135,6 +137,62 @@ table job_attempt partition by RANGE (at)
   reason text not null
   error jsonb
   CREATE INDEX job_attempt_job_id_idx ON ONLY sluice.job_attempt USING btree (job_id)
+table job_batch with {fillfactor=50,autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000,autovacuum_vacuum_cost_delay=0}
+  id bigint not null
+  parent_id bigint
+  opened_at timestamp with time zone not null default clock_timestamp()
+  opened_by xid8 not null default pg_current_xact_id()
+  sealed_at timestamp with time zone
+  cancelled_at timestamp with time zone
+  touched_at timestamp with time zone not null default clock_timestamp()
+  total integer not null default 0
+  succeeded integer not null default 0
+  failed integer not null default 0
+  died integer not null default 0
+  cancel_reason text
+  description text
+  on_success jsonb
+  on_complete jsonb
+  on_death jsonb
+  constraint job_batch_pkey PRIMARY KEY (id)
+  CREATE INDEX job_batch_parent_id_idx ON sluice.job_batch USING btree (parent_id) WHERE (parent_id IS NOT NULL)
+  CREATE UNIQUE INDEX job_batch_pkey ON sluice.job_batch USING btree (id)
+table job_batch_addition with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000,autovacuum_vacuum_cost_delay=0}
+  batch_id bigint not null
+  members integer not null
+  folded boolean not null default false
+  job_ids bigint[] not null
+  CREATE INDEX job_batch_addition_batch_id_idx ON sluice.job_batch_addition USING btree (batch_id)
+  CREATE INDEX job_batch_addition_new_idx ON sluice.job_batch_addition USING btree (batch_id) WHERE (NOT folded)
+table job_batch_callback with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000,autovacuum_vacuum_cost_delay=0}
+  batch_id bigint not null
+  kind text not null
+  job_id bigint
+  at timestamp with time zone not null default clock_timestamp()
+  constraint job_batch_callback_kind_check CHECK ((kind = ANY (ARRAY['success'::text, 'complete'::text, 'death'::text])))
+  constraint job_batch_callback_pkey PRIMARY KEY (batch_id, kind)
+  CREATE UNIQUE INDEX job_batch_callback_pkey ON sluice.job_batch_callback USING btree (batch_id, kind)
+table job_batch_history partition by RANGE (finished_at)
+  id bigint not null
+  parent_id bigint
+  opened_at timestamp with time zone not null
+  sealed_at timestamp with time zone not null
+  finished_at timestamp with time zone not null
+  total integer not null
+  succeeded integer not null
+  failed integer not null
+  died integer not null
+  outcome text not null
+  cancel_reason text
+  description text
+  on_success jsonb
+  on_complete jsonb
+  on_death jsonb
+  callbacks jsonb not null
+  job_ids bigint[] not null
+  constraint job_batch_history_outcome_check CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
+  CREATE INDEX job_batch_history_id_idx ON ONLY sluice.job_batch_history USING btree (id)
+  CREATE INDEX job_batch_history_parent_id_idx ON ONLY sluice.job_batch_history USING btree (parent_id) WHERE (parent_id IS NOT NULL)
 table job_cancel
   job_id bigint not null
   reason text not null
@@ -176,7 +234,9 @@ table job_dead partition by RANGE (finished_at)
   key_hash bigint
   key_limit smallint
   tags text[]
+  batch_id bigint
   constraint job_dead_outcome_check CHECK ((outcome = ANY (ARRAY['dead'::text, 'discarded'::text, 'cancelled'::text, 'quarantined'::text])))
+  CREATE INDEX job_dead_batch_id_idx ON ONLY sluice.job_dead USING btree (batch_id) WHERE (batch_id IS NOT NULL)
   CREATE INDEX job_dead_finished_at_idx ON ONLY sluice.job_dead USING btree (finished_at)
   CREATE INDEX job_dead_id_idx ON ONLY sluice.job_dead USING btree (id)
 table job_history partition by RANGE (finished_at)
@@ -422,24 +482,43 @@ table worker
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function admit_waiting_jobs() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function batch_members_added(p_jobs jsonb, p_places integer[], p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
+function batch_members_back(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
+function batch_members_ended(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
+function call_back_job_batch(b sluice.job_batch, p_kind text) returns jsonb set {"search_path=pg_catalog, pg_temp"}
+function cancel_job_batch(p_id bigint, p_reason text) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_claims_floor bigint, OUT jobs text, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
-function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
+function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], batches bigint[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
+function complete_member_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], news jsonb) set {"search_path=pg_catalog, pg_temp"}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_inbox_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_inbox_partitions(keep_days integer, keep_failed_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function create_job_batch_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function drop_job_batch_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_schedule_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function end_operation(p_id uuid, p_status text, p_reason text, p_error jsonb, p_actor text, p_failed_batch uuid) returns boolean set {"search_path=pg_catalog, pg_temp"}
-function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns TABLE(id bigint, key text) set {"search_path=pg_catalog, pg_temp"}
+function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns TABLE(id bigint, key text, batch_id bigint) set {"search_path=pg_catalog, pg_temp"}
+function end_waiting_members(p_ids bigint[], p_outcome text, p_reason text, OUT touched jsonb, OUT news jsonb) returns record set {"search_path=pg_catalog, pg_temp"}
 function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at integer, id bigint, duplicate boolean) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean) returns SETOF bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
+function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function job_priority(name text) returns smallint
+function join_job_batch(p_id bigint, p_member bigint) returns sluice.job_batch set {"search_path=pg_catalog, pg_temp"}
 function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
+function mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
+function open_job_batch(spec text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}
+function seal_job_batch(p_id bigint) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
+function settle_job_batch(p_id bigint, OUT news jsonb, OUT above jsonb) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off}
+function settle_job_batch_and_above(p_id bigint) returns jsonb set {"search_path=pg_catalog, pg_temp"}

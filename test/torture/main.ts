@@ -8,12 +8,16 @@
 // full form of test/e2e/lost-queue.test.ts.
 // npm run torture -- webhooks [--notifications 5000] [--senders 16] [--kills 20] [--mutant <name>]: the full form of
 // test/e2e/webhooks.test.ts, with the time that answers took.
+// npm run torture -- batches [--batches 200] [--size 100] [--processes 3] [--kills 30] [--stops 6] [--cuts 6]
+// [--mutant <name>]: batches of jobs; the full form of test/e2e/batch-faults.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { startCluster } from '../support/cluster.ts'
+import { tortureBatches } from './batches/scenario.ts'
+import { wrongIn as wrongInBatches } from './batches/verdict.ts'
 import { phases, runPhase } from './jobs/suite.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
 import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
@@ -36,7 +40,9 @@ const { positionals, values } = parseArgs({
     jobs: { type: 'string', default: '20000' },
     kills: { type: 'string' },
     stops: { type: 'string' },
-    cuts: { type: 'string', default: '60' },
+    batches: { type: 'string', default: '200' },
+    size: { type: 'string', default: '100' },
+    cuts: { type: 'string' },
     restarts: { type: 'string', default: '4' },
     losses: { type: 'string', default: '6' },
     notifications: { type: 'string', default: '5000' },
@@ -109,7 +115,7 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
     jobs: Number(values.jobs),
     kills: Number(values.kills ?? 60),
     stops: Number(values.stops ?? 12),
-    cuts: Number(values.cuts),
+    cuts: Number(values.cuts ?? 60),
     restarts: Number(values.restarts),
   }
   const all = Object.entries(phases(amounts))
@@ -165,6 +171,27 @@ async function webhooks({ clusterUrl, home }: Ground): Promise<boolean> {
   return wrong.length === 0
 }
 
+const times = <T>(count: number, name: T): { name: T; at: number }[] =>
+  Array.from({ length: count }, (_, i) => ({ name, at: (i + 0.5) / count }))
+
+async function batches({ clusterUrl, home }: Ground): Promise<boolean> {
+  const [kills, stops, cuts] = [Number(values.kills ?? 30), Number(values.stops ?? 6), Number(values.cuts ?? 6)]
+  const mingled = [
+    ...times(kills, 'kill' as const),
+    ...times(stops, 'stop' as const),
+    ...times(cuts, 'loseMembers' as const),
+  ]
+  const harm = mingled.toSorted((a, b) => a.at - b.at).map(({ name }) => name)
+  const [count, size] = [Number(values.batches), Number(values.size)]
+  const plan = { clusterUrl, batches: count, size, harm, secondsPerHarm: 1.5, processes: Number(values.processes) }
+  const outcome = await tortureBatches({ ...plan, ...home })
+  const wrong = wrongInBatches(outcome)
+  const { kill = 0, stop = 0 } = outcome.hits
+  const verdict = wrong.length > 0 ? `BROKEN: ${wrong.join(', ')}` : kill + stop < kills + stops ? 'NOT ENOUGH' : 'ok'
+  process.stdout.write(`batches    ${verdict.padEnd(12)} ${JSON.stringify(outcome)}\n`)
+  return verdict === 'ok'
+}
+
 function mutantName(name: string): MutantName {
   if (name in mutants) return name as MutantName
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
@@ -176,6 +203,7 @@ const suites: Record<string, (ground: Ground) => Promise<boolean>> = {
   schedules,
   reconciler,
   webhooks,
+  batches,
 }
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
@@ -186,7 +214,9 @@ if (suite === undefined) {
       '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
       '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n' +
       '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n' +
-      '       npm run torture -- webhooks [--notifications n] [--senders n] [--kills n] [--mutant name]\n',
+      '       npm run torture -- webhooks [--notifications n] [--senders n] [--kills n] [--mutant name]\n' +
+      '       npm run torture -- batches [--batches n] [--size n] [--processes n] [--kills n] [--stops n] [--cuts n] ' +
+      '[--mutant name]\n',
   )
   process.exit(2)
 }

@@ -87,6 +87,17 @@ export const mutants = {
       { file: 'store/jobs/rescue.js', from: /and \(j\.claim_id = f\.claim_id or j\.state = 0\)/, to: '' },
     ],
   },
+  'batch-counted-later': {
+    breaks: 'members of a batch of jobs are counted in the transaction that ends them: they are counted a moment later',
+    edits: [
+      { file: 'jobs/endings.js', from: /const membersAlone = .*;/, to: 'const membersAlone = false;' },
+      {
+        file: 'jobs/endings.js',
+        from: /(const news = \[)/,
+        to: 'if (ended.length > 0) await new Promise((resolve) => setTimeout(resolve, 100));\n    $1',
+      },
+    ],
+  },
 } satisfies Record<string, Mutant>
 
 export type MutantName = keyof typeof mutants

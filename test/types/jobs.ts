@@ -7,6 +7,7 @@ import {
   defineJob,
   discardOn,
   exponential,
+  planned,
   retryOn,
   Sluice,
   snooze,
@@ -48,6 +49,21 @@ const charge = defineJob({
     await tx.query('update accounts set cents = cents - $1', [args.cents])
   },
 })
+
+export async function batches(tx: pg.PoolClient): Promise<void> {
+  await sluice.batches.run([planned(charge, { cents: 1 }), planned(sweep)], { onSuccess: planned(sweep), tx })
+  const open = await sluice.batches.open({ onDeath: planned(charge, { cents: 1 }, { priority: 'high' }) })
+  await open.add(sweep)
+  await open.addMany(charge, [{ cents: 1 }])
+  // @ts-expect-error args are required
+  planned(charge)
+  // @ts-expect-error no such arg
+  planned(charge, { cent: 1 })
+  // @ts-expect-error args are checked here, too
+  await open.add(charge, { cents: 'one' })
+  // @ts-expect-error the batch decides about the transaction
+  planned(sweep, undefined, { tx })
+}
 
 export async function enqueues(tx: pg.PoolClient): Promise<void> {
   await jobs.enqueue(stripeSync, { customerId: 7, since: '2031-01-01T00:00:00Z' })

@@ -34,6 +34,12 @@ export const wipe = statement<void, { jobs: number }>(
      delete from sluice.job_lock
    ), cancels as (
      delete from sluice.job_cancel
+   ), batches as (
+     delete from sluice.job_batch
+   ), additions as (
+     delete from sluice.job_batch_addition
+   ), callbacks as (
+     delete from sluice.job_batch_callback
    )
    select count(*)::int as jobs
    from jobs`,

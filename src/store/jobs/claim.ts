@@ -20,6 +20,8 @@ export interface ClaimedJob {
   keyed: boolean
   /** Why a person wants it to end; null: nobody does. */
   cancelling: string | null
+  /** The batch of jobs that it is a member of. */
+  batchId: number | null
 }
 
 /** The same as the database sends it: what most jobs do not have comes only with those that have it. */
@@ -39,6 +41,7 @@ type Sent = [
     tries: Record<string, number> | null,
     keyed: boolean,
     cancelling: string | null,
+    batchId: number | null,
   ],
 ]
 
@@ -120,6 +123,7 @@ function receive(sent: Sent): ClaimedJob {
     tries: rest?.[2] ?? null,
     keyed: rest?.[3] ?? false,
     cancelling: rest?.[4] ?? null,
+    batchId: rest?.[5] ?? null,
   }
 }
 

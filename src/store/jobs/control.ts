@@ -1,9 +1,12 @@
+import type { BatchNews } from '../job-batches.ts'
 import { statement } from '../statement.ts'
 
 /** A job that a verb acted upon, with the hash of its key. */
 export interface Touched {
   id: number
   key: string | null
+  /** The batch of jobs that it belongs to. */
+  batch_id: number | null
 }
 
 /** Takes up again jobs that ended without success, as if they were new. */
@@ -19,12 +22,12 @@ export const retryDead = statement<{ ids: readonly number[] }, Touched>(
      where job_id = any($1::bigint[])
    )
    insert into sluice.job (id, run_at, enqueued_at, queue_id, class_id, state, priority, args, tags, key, key_hash,
-     key_limit)
+     key_limit, batch_id)
    select id, clock_timestamp(), enqueued_at, queue_id, class_id, case when key_hash is null then 4 else 1 end, priority,
-     args, tags, key, key_hash, key_limit
+     args, tags, key, key_hash, key_limit, batch_id
    from back
    on conflict (id) do nothing
-   returning id, key_hash::text as key`,
+   returning id, key_hash::text as key, batch_id`,
   ({ ids }) => [ids],
 )
 
@@ -35,15 +38,15 @@ export const runNow = statement<{ ids: readonly number[] }, Touched>(
    set state = case state when 2 then 4 else 1 end, enqueued_at = coalesce(enqueued_at, run_at),
      run_at = clock_timestamp()
    where id = any($1::bigint[]) and claim_id is null and state in (2, 3)
-   returning id, key_hash::text as key`,
+   returning id, key_hash::text as key, batch_id`,
   ({ ids }) => [ids],
 )
 
-/** Ends jobs that nobody has claimed. */
+/** Ends jobs that nobody has claimed, and counts the members among them; in one statement, as nobody can claim meanwhile. */
 export const endWaiting = statement<
   { ids: readonly number[]; outcome: 'cancelled' | 'discarded'; reason: string },
-  Touched
->('job.endWaiting', `select id, key from sluice.end_waiting_jobs($1::bigint[], $2, $3)`, (p) => [
+  { touched: Touched[] | null; news: BatchNews[] }
+>('job.endWaiting', `select touched, news from sluice.end_waiting_members($1::bigint[], $2, $3)`, (p) => [
   p.ids,
   p.outcome,
   p.reason,

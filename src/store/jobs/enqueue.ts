@@ -12,6 +12,8 @@ export interface NewJob {
   tags?: readonly string[]
   unique?: { key?: string; forMs?: number; until: 'start' | 'success' } | null
   key?: { name: string; limit: number }
+  /** The batch of jobs that it joins; `member`: the job that adds it from inside. */
+  batch?: { id: number; member?: number }
 }
 
 /** `id` is a number or its text, as the caller's driver reads a bigint. */

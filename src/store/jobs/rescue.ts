@@ -1,5 +1,5 @@
 import { statement } from '../statement.ts'
-import { attempt, ours, type JobClaim } from './settle.ts'
+import type { JobClaim } from './settle.ts'
 
 export interface RescuedJob {
   id: number
@@ -29,7 +29,7 @@ export const rescueJobs = statement<{ leaseMs: number }, RescuedJob>(
      for update of j skip locked
    ), back as (
      update sluice.job j
-     set claim_id = null, state = 4, attempt = ${attempt}, crashes = j.crashes + 1,
+     set claim_id = null, state = 4, attempt = case j.state when 0 then 1 else j.attempt end, crashes = j.crashes + 1,
        enqueued_at = coalesce(j.enqueued_at, j.run_at), run_at = clock_timestamp()
      from free f
      where j.id = f.id
@@ -56,7 +56,7 @@ export const rescueJobs = statement<{ leaseMs: number }, RescuedJob>(
 /** Isolates jobs on which workers died again and again. */
 export const quarantinePoison = statement<
   { crashes: number },
-  { id: number; name: string; crashes: number; key: string | null }
+  { id: number; name: string; crashes: number; key: string | null; batch_id: number | null }
 >(
   'job.quarantinePoison',
   `with poison as materialized (
@@ -72,9 +72,9 @@ export const quarantinePoison = statement<
      returning j.*
    ), dead as (
      insert into sluice.job_dead (id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome, reason,
-       args, key, key_hash, key_limit, tags)
+       args, key, key_hash, key_limit, tags, batch_id)
      select id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, 'quarantined',
-       format('its worker died %s times while it ran', crashes), args, key, key_hash, key_limit, tags
+       format('its worker died %s times while it ran', crashes), args, key, key_hash, key_limit, tags, batch_id
      from gone
    ), unlocked as (
      delete from sluice.job_lock d
@@ -84,7 +84,7 @@ export const quarantinePoison = statement<
          and l.job_id = any(array(select id from gone where unique_hash is not null))
        for update skip locked))
    )
-   select g.id, c.name, g.crashes, g.key_hash::text as key
+   select g.id, c.name, g.crashes, g.key_hash::text as key, g.batch_id
    from gone g
    join sluice.job_class c on c.id = g.class_id`,
   ({ crashes }) => [crashes],
@@ -102,7 +102,8 @@ export const watchRunning = statement<{ claims: readonly JobClaim[] }, { id: num
   'job.watchRunning',
   `select j.id, (select x.reason from sluice.job_cancel x where x.job_id = j.id) as cancelling
    from sluice.job j
-   join unnest($1::bigint[], $2::bigint[]) g(id, claim_id) on g.id = j.id and ${ours('g.claim_id')}`,
+   join unnest($1::bigint[], $2::bigint[]) g(id, claim_id) on g.id = j.id and (j.claim_id = g.claim_id
+       or (j.state = 0 and exists (select from sluice.job_claim c where c.id = g.claim_id)))`,
   ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
 )
 

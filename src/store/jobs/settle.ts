@@ -2,23 +2,21 @@ import type { ErrorRecord } from '../../std/error-record.ts'
 import type { StoreConnection } from '../connection.ts'
 import { list, statement } from '../statement.ts'
 
-/** Proof that a job is ours: every change compares it. */
+/**
+ * Proof that a job is ours: every change compares it, with the mark in the job's row or, for a new job, with the claim
+ * that has it on its list and is still there. The row of a new job does not know of its first attempt.
+ */
 export interface JobClaim {
   id: number
   claimId: string
 }
 
-/** Whether the job `j` is in this claim. A new job is, as long as the claim is there: nobody else ever had it. */
-export const ours = (claimId: string): string =>
-  `(j.claim_id = ${claimId} or (j.state = 0 and exists (select from sluice.job_claim c where c.id = ${claimId})))`
-
-/** The number of the attempt under way; the row of a new job does not know of it. */
-export const attempt = `case j.state when 0 then 1 else j.attempt end`
-
 /** Jobs that have left their claims, and the hashes of the keys that they had. */
 export interface Settled {
   ids: number[]
   keys: string[]
+  /** The batches of jobs that they were members of, one for each. */
+  batches: readonly (number | string)[]
 }
 
 /** A job that has left its claim. */
@@ -26,11 +24,16 @@ export interface SettledJob {
   id: number
   /** The hash of its key, where it has one. */
   key: string | null
+  /** The batch of jobs that it was a member of, when it has ended. */
+  batch_id?: number | string | null
+  outcome?: string
 }
 
 export interface Completion extends JobClaim {
   waitMs: number
   runMs: number
+  /** Whether it belongs to a batch of jobs. */
+  member: boolean
 }
 
 /**
@@ -43,15 +46,16 @@ export async function complete(
 ): Promise<Settled> {
   const [settled] = await completeJobs(connection, order)
   const ids = settled?.ids ?? null
-  return { ids: ids === null ? [] : ids.split(',').map(Number), keys: settled?.keys ?? [] }
+  const batches = settled?.batches ?? []
+  return { ids: ids === null ? [] : ids.split(',').map(Number), keys: settled?.keys ?? [], batches }
 }
 
 const completeJobs = statement<
   { done: readonly Completion[]; emptyClaims: readonly string[] },
-  { ids: string | null; keys: string[] | null }
+  { ids: string | null; keys: string[] | null; batches: (number | string)[] | null }
 >(
   'job.complete',
-  `select ids, keys
+  `select ids, keys, batches
    from sluice.complete_jobs($1, $2, $3, $4, $5)`,
   ({ done, emptyClaims }) => [
     list(done.map((d) => d.id)),
@@ -85,12 +89,14 @@ export const postpone = statement<{ setbacks: readonly Setback[]; workerId: stri
        "delayMs" float8, error jsonb, tries jsonb, counts boolean, "runMs" integer)
    ), failed as (
      update sluice.job j
-     set claim_id = null, attempt = ${attempt} - case when g.counts then 0 else 1 end, tries = g.tries,
+     set claim_id = null, tries = g.tries,
+       attempt = case j.state when 0 then 1 else j.attempt end - case when g.counts then 0 else 1 end,
        state = case when g.verdict = 'release' then 4 when j.key_hash is null then 2 else 3 end,
        enqueued_at = coalesce(j.enqueued_at, j.run_at),
        run_at = clock_timestamp() + g."delayMs" * interval '1 millisecond'
      from given g
-     where j.id = g.id and ${ours('g."claimId"')}
+     where j.id = g.id and (j.claim_id = g."claimId"
+       or (j.state = 0 and exists (select from sluice.job_claim c where c.id = g."claimId")))
      returning j.id, j.run_at, j.key_hash, j.attempt + case when g.counts then 0 else 1 end as attempt
    ), attempts as (
      insert into sluice.job_attempt (job_id, next_at, worker_id, run_ms, attempt, verdict, reason, error)
@@ -122,13 +128,15 @@ export const bury = statement<{ burials: readonly Burial[]; workerId: string }, 
    ), gone as (
      delete from sluice.job j
      using given g
-     where j.id = g.id and ${ours('g."claimId"')}
-     returning j.*, ${attempt} as attempts, g."claimId" as nonce, g.outcome, g.reason, g.error, g."runMs" as run_ms
+     where j.id = g.id and (j.claim_id = g."claimId"
+       or (j.state = 0 and exists (select from sluice.job_claim c where c.id = g."claimId")))
+     returning j.*, case j.state when 0 then 1 else j.attempt end as attempts, g."claimId" as nonce, g.outcome,
+       g.reason, g.error, g."runMs" as run_ms
    ), dead as (
      insert into sluice.job_dead (id, claim_id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome,
-       reason, error, args, key, key_hash, key_limit, tags)
+       reason, error, args, key, key_hash, key_limit, tags, batch_id)
      select id, nonce, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempts, crashes, outcome,
-       reason, error, args, key, key_hash, key_limit, tags
+       reason, error, args, key, key_hash, key_limit, tags, batch_id
      from gone
    ), attempts as (
      insert into sluice.job_attempt (job_id, worker_id, run_ms, attempt, verdict, reason, error)
@@ -142,7 +150,7 @@ export const bury = statement<{ burials: readonly Burial[]; workerId: string }, 
          and l.job_id = any(array(select id from gone where unique_hash is not null))
        for update skip locked))
    )
-   select id, key_hash::text as key
+   select id, key_hash::text as key, batch_id, outcome
    from gone`,
   ({ burials, workerId }) => [JSON.stringify(burials), workerId],
 )
@@ -159,7 +167,8 @@ export const held = statement<{ claims: readonly JobClaim[] }, { id: number }>(
   'job.held',
   `select j.id
    from sluice.job j
-   join unnest($1::bigint[], $2::bigint[]) g(id, claim_id) on g.id = j.id and ${ours('g.claim_id')}
+   join unnest($1::bigint[], $2::bigint[]) g(id, claim_id) on g.id = j.id and (j.claim_id = g.claim_id
+       or (j.state = 0 and exists (select from sluice.job_claim c where c.id = g.claim_id)))
    for update of j`,
   ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
 )

@@ -370,9 +370,9 @@ begin
     select string_agg('[' || c.id || ',' || c.class_id || ',' || c.queue_id || ',' || c.priority || ',' || c.state
         || ',' || c.attempt || ',' || c.crashes || ',' || date_part('epoch', c.run_at) || ',' || c.args::text
         || case when c.enqueued_at is null and c.tags is null and c.tries is null and c.key_hash is null
-             and c.id <> all(cancelled) then ''
+             and c.batch_id is null and c.id <> all(cancelled) then ''
            else ',' || json_build_array(date_part('epoch', c.enqueued_at), c.tags, c.tries, c.key_hash is not null,
-             (select x.reason from sluice.job_cancel x where x.job_id = c.id))::text end
+             (select x.reason from sluice.job_cancel x where x.job_id = c.id), c.batch_id)::text end
         || ']', ','), range_agg(int8range(c.id, c.id, '[]')),
       array_agg(c.unique_hash) filter (where c.unique_hash is not null),
       array_agg(c.id) filter (where c.unique_hash is not null)
@@ -396,8 +396,8 @@ begin
     -- One text for all of them is made and read much faster than a row for each.
     select string_agg('[' || j.id || ',' || j.class_id || ',' || j.queue_id || ',' || j.priority || ',0,1,0,'
         || date_part('epoch', j.run_at) || ',' || j.args::text
-        || case when j.tags is null and j.enqueued_at is null then ''
-           else ',' || json_build_array(date_part('epoch', j.enqueued_at), j.tags, null, false, null)::text end
+        || case when j.tags is null and j.enqueued_at is null and j.batch_id is null then ''
+           else ',' || json_build_array(date_part('epoch', j.enqueued_at), j.tags, null, false, null, j.batch_id)::text end
         || ']', ','), range_agg(int8range(j.id, j.id, '[]')),
       array_agg(j.unique_hash) filter (where j.unique_hash is not null),
       array_agg(j.id) filter (where j.unique_hash is not null)
@@ -436,7 +436,7 @@ $$;
 
 -- Ends jobs that nobody has claimed.
 create function sluice.end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text)
-returns table (id bigint, key text)
+returns table (id bigint, key text, batch_id bigint)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -453,9 +453,9 @@ begin
       returning *
     ), dead as (
       insert into sluice.job_dead (id, enqueued_at, class_id, queue_id, priority, attempt, crashes, outcome, reason,
-        args, key, key_hash, key_limit, tags)
+        args, key, key_hash, key_limit, tags, batch_id)
       select id, coalesce(enqueued_at, run_at), class_id, queue_id, priority, attempt, crashes, p_outcome, p_reason,
-        args, key, key_hash, key_limit, tags
+        args, key, key_hash, key_limit, tags, batch_id
       from gone
     ), unlocked as (
       delete from sluice.job_lock d
@@ -465,14 +465,14 @@ begin
           and l.job_id = any(array(select id from gone where unique_hash is not null))
         for update skip locked))
     )
-    select g.id, g.key_hash::text from gone g;
+    select g.id, g.key_hash::text, g.batch_id from gone g;
 end
 $$;
 
 -- Ends jobs that have succeeded, in one go: out of the live table, into history, their unique keys free.
 create function sluice.complete_jobs(
   p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]
-) returns table (ids text, keys text[])
+) returns table (ids text, keys text[], batches bigint[])
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -491,7 +491,7 @@ begin
       using unnest(p_ids, p_claim_ids, p_wait_ms, p_run_ms) d(id, claim_id, wait_ms, run_ms)
       where j.id = d.id and (j.claim_id = d.claim_id or (j.state = 0 and d.claim_id = any(live)))
       returning j.id, d.claim_id, coalesce(j.enqueued_at, j.run_at) as enqueued_at, j.class_id, j.queue_id, d.wait_ms,
-        d.run_ms, case j.state when 0 then 1 else j.attempt end as attempt, j.key_hash, j.unique_hash
+        d.run_ms, case j.state when 0 then 1 else j.attempt end as attempt, j.key_hash, j.unique_hash, j.batch_id
     ), history as (
       insert into sluice.job_history (id, claim_id, enqueued_at, class_id, queue_id, wait_ms, run_ms, attempt)
       select id, claim_id, enqueued_at, class_id, queue_id, wait_ms, run_ms, attempt
@@ -507,7 +507,8 @@ begin
       delete from sluice.job_claim
       where id = any(p_empty_claims)
     )
-    select string_agg(d.id::text, ','), array_agg(distinct d.key_hash::text) filter (where d.key_hash is not null)
+    select string_agg(d.id::text, ','), array_agg(distinct d.key_hash::text) filter (where d.key_hash is not null),
+      array_agg(d.batch_id) filter (where d.batch_id is not null)
     from done d;
 end
 $$;
@@ -574,7 +575,7 @@ begin
   order by 1
   on conflict do nothing;
 
-  if position('"unique"' in jobs) = 0 and position('"key"' in jobs) = 0
+  if position('"unique"' in jobs) = 0 and position('"key"' in jobs) = 0 and position('"batch"' in jobs) = 0
      and not exists (select from sluice.job_class c
                      where c.defaults ? 'unique'
                        and c.name in (select e.value ->> 'job' from jsonb_array_elements(given) e)) then
@@ -601,7 +602,7 @@ begin
     select array_agg(row(g.n - 1, nextval('sluice.job_id_seq'), g.class_id, g.queue_id, g.args, g.tags, g.now, g.run_at,
         g.priority, g.unique_key, g.until, g.expires_at,
         case when g.unique_key is not null then md5(g.class_id || ':' || g.unique_key)::uuid end,
-        g.key, g.key_limit, hashtextextended(g.key, 0))::sluice.new_job order by g.n)
+        g.key, g.key_limit, hashtextextended(g.key, 0), g.batch_id)::sluice.new_job order by g.n)
     into items
     from (
       select g.n, c.id as class_id, q.id as queue_id, coalesce(g.args, '{}') as args, g.tags, t.now,
@@ -610,11 +611,12 @@ begin
         case u.spec ->> 'until' when 'start' then 0 else 1 end as until,
         coalesce(coalesce(t.run_at, t.now) + (u.spec ->> 'forMs')::float8 * interval '1 millisecond', 'infinity')
           as expires_at,
-        g.key, g.key_limit
+        g.key, g.key_limit, g.batch_id
       from (select n, x ->> 'job' as job, x ->> 'queue' as queue, x -> 'args' as args, x ->> 'priority' as priority,
               (x ->> 'runAt')::timestamptz as run_at, (x ->> 'delayMs')::float8 as delay_ms,
               case when x ? 'tags' then array(select jsonb_array_elements_text(x -> 'tags')) end as tags,
-              x -> 'unique' as uniq, x #>> '{key,name}' as key, (x #>> '{key,limit}')::smallint as key_limit
+              x -> 'unique' as uniq, x #>> '{key,name}' as key, (x #>> '{key,limit}')::smallint as key_limit,
+              (x #>> '{batch,id}')::bigint as batch_id
             from jsonb_array_elements(given) with ordinality e(x, n)) g
       join sluice.job_class c on c.name = g.job
       join sluice.queue q on q.name = coalesce(g.queue, c.defaults ->> 'queue', 'default')
@@ -656,13 +658,19 @@ begin
       end if;
     end loop;
     insert into sluice.job (id, run_at, enqueued_at, queue_id, class_id, state, priority, args, tags, unique_hash, key,
-      key_hash, key_limit)
+      key_hash, key_limit, batch_id)
     select g.id, g.run_at, case when g.run_at <> g.now then g.now end, g.queue_id, g.class_id,
       case when g.key_hash is null then 0 else 1 end + case when g.run_at > g.now then 2 else 0 end,
-      g.priority, g.args, g.tags, g.hash, g.key, g.key_hash, g.key_limit
+      g.priority, g.args, g.tags, g.hash, g.key, g.key_hash, g.key_limit, g.batch_id
     from unnest(items) g
     where found[g.at + 1] = g.id
     order by g.at;
+    if position('"batch"' in jobs) > 0 then
+      perform sluice.batch_members_added(given, array_agg(g.at), array_agg(g.id))
+      from unnest(items) g
+      where found[g.at + 1] = g.id and g.batch_id is not null
+      having count(*) > 0;
+    end if;
     return query select g.at, found[g.at + 1], found[g.at + 1] <> g.id from unnest(items) g order by g.at;
   end if;
   if notify then
@@ -759,10 +767,14 @@ as $$
     when x ? 'key' and ((x #>> '{key,limit}')::numeric not between 1 and 10000
         or (x #>> '{key,limit}')::numeric % 1 <> 0)
       then '"key" must be an object with a name of 1 to 1,000 characters and a limit from 1 to 10,000'
+    when x ? 'batch' and (jsonb_typeof(x -> 'batch') <> 'object'
+        or coalesce(x #>> '{batch,id}', '') !~ '^[1-9][0-9]{0,17}$'
+        or coalesce(x #>> '{batch,member}', '1') !~ '^[1-9][0-9]{0,17}$')
+      then '"batch" must be an object with the id of a batch of jobs, and the id of the member that adds to it, if one does'
     else (select 'there is no field "' || left(f.name, 100) || '"'
           from (
             select k from jsonb_object_keys(x) k
-            where k not in ('job', 'queue', 'args', 'priority', 'delayMs', 'runAt', 'tags', 'unique', 'key')
+            where k not in ('job', 'queue', 'args', 'priority', 'delayMs', 'runAt', 'tags', 'unique', 'key', 'batch')
             union all
             select 'unique.' || k
             from jsonb_object_keys(case jsonb_typeof(x -> 'unique') when 'object' then x -> 'unique' else '{}' end) k
@@ -771,6 +783,10 @@ as $$
             select 'key.' || k
             from jsonb_object_keys(case jsonb_typeof(x -> 'key') when 'object' then x -> 'key' else '{}' end) k
             where k not in ('name', 'limit')
+            union all
+            select 'batch.' || k
+            from jsonb_object_keys(case jsonb_typeof(x -> 'batch') when 'object' then x -> 'batch' else '{}' end) k
+            where k not in ('id', 'member')
           ) f(name)
           limit 1)
   end

@@ -29,6 +29,8 @@ export interface JobFleetOptions {
   size: number
   concurrency: number
   pauseMs: number
+  /** Module text that makes `jobs`, where it is not the usual mix. */
+  jobs?: string
   package?: URL
 }
 
@@ -60,7 +62,7 @@ export class JobFleet implements AsyncDisposable {
     const { workerUrl: url, package: home, concurrency, pauseMs } = this.#options
     const worker = await spawnWorker({
       url,
-      jobs: jobsText({ pauseMs }),
+      jobs: this.#options.jobs ?? jobsText({ pauseMs }),
       profile: profile(concurrency),
       ...(home === undefined ? {} : { package: home }),
     })

@@ -92,6 +92,7 @@ export const harms = {
   loseCommit: loseAnswerTo(/^commit/i),
   loseClaim: loseAnswerTo(/sluice\.claim_jobs/),
   loseCompletion: loseAnswerTo(/sluice\.complete_jobs/),
+  loseMembers: loseAnswerTo(/sluice\.complete_member_jobs/),
   loseEnqueue: loseAnswerTo(/sluice\.enqueue/),
   restart: restartServer,
 } satisfies Record<string, Harm>

@@ -1,0 +1,86 @@
+import type { StoreConnection } from '../store/connection.ts'
+import type { Database } from '../store/database.ts'
+import { completeMembers, membersBack, membersEnded, type BatchNews, type Tally } from '../store/job-batches.ts'
+import * as control from '../store/jobs/control.ts'
+import { quarantinePoison } from '../store/jobs/rescue.ts'
+import type { Completion, Settled } from '../store/jobs/settle.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+
+/** A job that has ended, with the batch of jobs that it was a member of, if any. */
+interface Ended {
+  batch_id?: number | string | null
+  outcome?: string
+}
+
+/** How many members of each batch of jobs are among these, by how they ended. */
+function tallyOf(ended: readonly Ended[]): Tally[] {
+  const tallies = new Map<number, Tally>()
+  for (const { batch_id: id, outcome } of ended) {
+    if (id === null || id === undefined) continue
+    const batch = Number(id)
+    const tally = tallies.get(batch) ?? { batch, succeeded: 0, failed: 0, died: 0 }
+    if (outcome === 'succeeded') tally.succeeded += 1
+    else tally.failed += 1
+    if (outcome === 'dead' || outcome === 'quarantined') tally.died += 1
+    tallies.set(batch, tally)
+  }
+  return [...tallies.values()]
+}
+
+/** Counts the members among jobs that have just ended; in the transaction in which they did. */
+export async function countEnded(connection: StoreConnection, ended: readonly Ended[]): Promise<BatchNews[]> {
+  const tallies = tallyOf(ended)
+  if (tallies.length === 0) return []
+  const [counted] = await membersEnded(connection, { tallies })
+  return counted?.news ?? []
+}
+
+/** Completes jobs of which some are members, and counts those, in one statement. */
+export async function completeAndCount(
+  connection: StoreConnection,
+  order: { done: readonly Completion[]; emptyClaims: readonly string[] },
+): Promise<Settled & { news: BatchNews[] }> {
+  const [settled] = await completeMembers(connection, order)
+  const ids = settled?.ids ?? null
+  const numbers = ids === null ? [] : ids.split(',').map(Number)
+  return { ids: numbers, keys: settled?.keys ?? [], batches: [], news: settled?.news ?? [] }
+}
+
+/** What a verb did to jobs, and what that meant for their batches. */
+export interface Acted {
+  touched: control.Touched[]
+  news: BatchNews[]
+}
+
+/** Ends jobs that nobody runs. */
+export async function endWaiting(database: Database, order: Parameters<typeof control.endWaiting>[1]): Promise<Acted> {
+  const [ended] = await control.endWaiting(database.control, order)
+  return { touched: ended?.touched ?? [], news: ended?.news ?? [] }
+}
+
+/** Takes up again jobs that ended without success. A batch of jobs that was over because of them is not any more. */
+export async function retryDead(database: Database, ids: readonly number[]): Promise<Acted> {
+  return database.control.transaction(async (transaction) => {
+    const touched = await control.retryDead(transaction, { ids })
+    const tallies = tallyOf(touched)
+    const [back] = tallies.length === 0 ? [] : await membersBack(transaction, { tallies })
+    return { touched, news: back?.news ?? [] }
+  })
+}
+
+/** Isolates jobs on which workers died again and again. */
+export async function isolatePoison(
+  database: Database,
+  crashes: number,
+): Promise<{ poison: Awaited<ReturnType<typeof quarantinePoison>>; news: BatchNews[] }> {
+  return database.control.transaction(async (transaction) => {
+    const poison = await quarantinePoison(transaction, { crashes })
+    const ended = poison.map(({ batch_id }) => ({ batch_id, outcome: 'quarantined' }))
+    return { poison, news: await countEnded(transaction, ended) }
+  })
+}
+
+/** Says what happened to batches of jobs, once it is committed. */
+export function reportBatches(telemetry: Telemetry, news: readonly BatchNews[]): void {
+  for (const { event, ...payload } of news) telemetry.emit(`job-batch.${event}`, payload)
+}
