@@ -21,6 +21,8 @@ const schedules = [defineSchedule({ name: 'every-second', cron: '* * * * * *', j
 /** Clocks of workers, in turn: right, ten minutes ahead, ten minutes behind. */
 const skews = [0, 600_000, -600_000]
 
+const ticksOf = ({ events }: SpawnedWorker): number => events.count('schedule.ticked')
+
 /** Worker processes that keep one schedule, to be killed and replaced. */
 export class ClockFleet implements AsyncDisposable {
   readonly #db: TestDatabase
@@ -44,14 +46,15 @@ export class ClockFleet implements AsyncDisposable {
     return worker
   }
 
-  /** A worker that is at work; waits for one. */
-  async victim(): Promise<SpawnedWorker> {
+  /** A worker that is at work, the one that has settled most ticks or any; waits for one. */
+  async victim(which: 'settler' | 'any'): Promise<SpawnedWorker> {
     for (let i = 0; i < 1_000; i++) {
       const ready = this.#all.filter(
         ({ process: child, events }) =>
           child.exitCode === null && child.signalCode === null && events.count('worker.started') > 0,
       )
-      const found = ready[Math.floor(Math.random() * ready.length)]
+      const settlers = ready.toSorted((a, b) => ticksOf(b) - ticksOf(a))
+      const found = which === 'settler' ? settlers[0] : ready[Math.floor(Math.random() * ready.length)]
       if (found !== undefined) return found
       await sleep(50)
     }

@@ -31,7 +31,7 @@ export async function killAtTicks(plan: {
   let kills = 0
   for (; kills < plan.kills; kills++) {
     await sleep(await msToTick(db, -200 + Math.random() * 400))
-    const victim = await fleet.victim()
+    const victim = await fleet.victim(kills % 2 === 0 ? 'settler' : 'any')
     victim.kill('SIGKILL')
     await victim.exited
     await fleet.spawn()
