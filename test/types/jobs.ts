@@ -5,6 +5,7 @@ import {
   cancel,
   defineConfig,
   defineJob,
+  defineSchedule,
   discardOn,
   exponential,
   planned,
@@ -106,6 +107,27 @@ export const wrong = [
   defineJob({ name: 'a', retries: 3, perform: () => undefined }),
   // @ts-expect-error a limit is per key
   defineJob({ name: 'a', concurrency: { limit: 1 }, perform: () => undefined }),
+]
+
+const rhythm = { name: 's', cron: '0 * * * *' } as const
+
+export const schedules = [
+  defineSchedule({ ...rhythm, job: sweep }),
+  defineSchedule({ ...rhythm, job: stripeSync, args: { customerId: 1 } }),
+  defineSchedule({ ...rhythm, job: stripeSync, args: (tick) => ({ customerId: tick.getUTCDate() }) }),
+  defineSchedule({ name: 's', every: '15m', job: sweep, missed: { all: 24 }, overlap: 'allow' }),
+  // @ts-expect-error args are needed
+  defineSchedule({ ...rhythm, job: stripeSync }),
+  // @ts-expect-error not these args
+  defineSchedule({ ...rhythm, job: stripeSync, args: { customer: 1 } }),
+  // @ts-expect-error not what the args are made of
+  defineSchedule({ ...rhythm, job: stripeSync, args: () => ({ customerId: 'one' }) }),
+  // @ts-expect-error a job or an operation
+  defineSchedule(rhythm),
+  // @ts-expect-error by a pattern or evenly
+  defineSchedule({ name: 's', job: sweep }),
+  // @ts-expect-error not a policy
+  defineSchedule({ ...rhythm, job: sweep, missed: 'all' }),
 ]
 
 export const mixed: JobDefinition[] = [stripeSync, sweep, charge]
