@@ -113,15 +113,15 @@ const rhythm = { name: 's', cron: '0 * * * *' } as const
 
 export const schedules = [
   defineSchedule({ ...rhythm, job: sweep }),
-  defineSchedule({ ...rhythm, job: stripeSync, args: { customerId: 1 } }),
-  defineSchedule({ ...rhythm, job: stripeSync, args: (tick) => ({ customerId: tick.getUTCDate() }) }),
+  defineSchedule({ ...rhythm, job: stripeSync, args: { customerId: 1, since: '2026-01-01T00:00:00Z' } }),
+  defineSchedule({ ...rhythm, job: stripeSync, args: (tick) => ({ customerId: 1, since: tick.toISOString() }) }),
   defineSchedule({ name: 's', every: '15m', job: sweep, missed: { all: 24 }, overlap: 'allow' }),
   // @ts-expect-error args are needed
   defineSchedule({ ...rhythm, job: stripeSync }),
   // @ts-expect-error not these args
-  defineSchedule({ ...rhythm, job: stripeSync, args: { customer: 1 } }),
+  defineSchedule({ ...rhythm, job: stripeSync, args: { customer: 1, since: '' } }),
   // @ts-expect-error not what the args are made of
-  defineSchedule({ ...rhythm, job: stripeSync, args: () => ({ customerId: 'one' }) }),
+  defineSchedule({ ...rhythm, job: stripeSync, args: () => ({ customerId: 'one', since: '' }) }),
   // @ts-expect-error a job or an operation
   defineSchedule(rhythm),
   // @ts-expect-error by a pattern or evenly
