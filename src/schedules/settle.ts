@@ -63,7 +63,7 @@ export async function settleNext(definition: ScheduleDefinition, tools: SettleTo
 }
 
 /** What is the same for a tick and its schedule. */
-export function ruleOf({ rule, calendar: { zone } }: ScheduleDefinition): { rule: string; zone: string } {
+function ruleOf({ rule, calendar: { zone } }: ScheduleDefinition): { rule: string; zone: string } {
   return { rule, zone }
 }
 

@@ -21,7 +21,7 @@ const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
 export type Weekday = (typeof weekdays)[number]
 
 /** A window with all that can be said about it. */
-export interface WindowParts {
+interface WindowParts {
   /** When it opens, such as `'22:00'`. */
   from: string
   /** When it closes, such as `'06:00'`; up to `'24:00'`. Not after `from`: on the next day. */

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { agreesWithSlowTicks } from '../../schedules/agreement.ts'
 import { comeBack, isExact, killAtTicks, wantedAfterGaps } from './scenario.ts'
 
-export interface Amounts {
+interface Amounts {
   clusterUrl: string
   kills: number
   processes: number
