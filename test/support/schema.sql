@@ -492,14 +492,11 @@ function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[]
 function complete_member_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], news jsonb) set {"search_path=pg_catalog, pg_temp"}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_inbox_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function drop_inbox_partitions(keep_days integer, keep_failed_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_batch_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function drop_inbox_partitions(keep_days integer, keep_failed_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_batch_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_schedule_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
@@ -510,9 +507,9 @@ function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at in
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean) returns SETOF bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
+function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
-function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function job_priority(name text) returns smallint
 function join_job_batch(p_id bigint, p_member bigint) returns sluice.job_batch set {"search_path=pg_catalog, pg_temp"}
 function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
