@@ -3,6 +3,7 @@ import type { JobOptions } from './jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from './jobs/define.ts'
 import type { OperationDefinition } from './operations/define.ts'
 import type { WorkerOptions } from './operations/worker.ts'
+import type { SweepDefinition } from './sweeps/define.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
 import { didYouMean } from './std/suggest.ts'
 import type { DatabaseOptions } from './store/database.ts'
@@ -18,6 +19,8 @@ export interface SluiceConfig {
   operations?: readonly OperationDefinition[]
   /** The jobs that this process knows. */
   jobs?: readonly JobDefinition[]
+  /** The sweeps that this process knows. */
+  sweeps?: readonly SweepDefinition[]
   worker?: {
     /** Batches at once in this process. */
     concurrency?: number
@@ -75,6 +78,7 @@ export interface ResolvedConfig {
   jobWorker: JobOptions
   operations: readonly OperationDefinition[]
   jobs: readonly JobDefinition[]
+  sweeps: readonly SweepDefinition[]
 }
 
 /**
@@ -99,7 +103,7 @@ const day = 86_400_000
 const longest = 3_660 * day
 
 const known = {
-  '': ['database', 'schema', 'operations', 'jobs', 'worker', 'timeouts', 'history', 'embedded'],
+  '': ['database', 'schema', 'operations', 'jobs', 'sweeps', 'worker', 'timeouts', 'history', 'embedded'],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
   history: ['keep', 'jobs', 'deadJobs'],
@@ -117,7 +121,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     database: {
       url: databaseUrl(config.database ?? databaseFromEnvironment(env)),
       schema: checkSchemaName(config.schema ?? defaults.schema),
-      workSize: concurrency + 1 + Math.min(jobWorker.concurrency, 20),
+      workSize: concurrency + 1 + Math.min(jobWorker.concurrency, 20) + (config.sweeps?.length ?? 0),
       timeouts: {
         statementMs: duration('timeouts.statement', timeouts.statement),
         lockMs: duration('timeouts.lock', timeouts.lock),
@@ -137,6 +141,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     jobWorker,
     operations: config.operations ?? [],
     jobs: config.jobs ?? [],
+    sweeps: config.sweeps ?? [],
   }
 }
 

@@ -33,6 +33,7 @@ export type SluiceErrorCode =
   | 'SCHEMA_BEHIND'
   | 'SCHEMA_MISSING'
   | 'SCOPE_INVALID'
+  | 'SWEEP_INVALID'
   | 'TABLE_INVALID'
   | 'TABLE_NOT_FOUND'
 

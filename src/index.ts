@@ -61,6 +61,17 @@ export type { Queues, QueueStatus } from './jobs/queues.ts'
 export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'
 export type { LockView, WorkerView } from './store/jobs/views.ts'
 
+// Sweeps
+export {
+  defineSweep,
+  type ClaimColumns,
+  type ColumnOf,
+  type EffectContext,
+  type SweepDefinition,
+  type SweepSpec,
+} from './sweeps/define.ts'
+export type { QuarantinedSweepRow, Sweeps, SweepStatus } from './sweeps/sweeps.ts'
+
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'
 

@@ -11,6 +11,9 @@ import { Operations } from './operations/operations.ts'
 import { Registry } from './runtime/registry.ts'
 import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
+import { SweepCrew } from './sweeps/crew.ts'
+import type { SweepRegistry } from './sweeps/define.ts'
+import { Sweeps } from './sweeps/sweeps.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { listWorkers, type WorkerView } from './store/jobs/views.ts'
 import { migrate, schemaStatus, type MigrationResult } from './store/migrate.ts'
@@ -40,13 +43,16 @@ export class Sluice implements AsyncDisposable {
   readonly tenants: Tenants
   readonly jobs: Jobs
   readonly queues: Queues
+  readonly sweeps: Sweeps
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
+  readonly #sweepRegistry: SweepRegistry
   readonly #telemetry = new Telemetry()
   #database: Promise<Database> | undefined
   #worker: Worker | undefined
   #crew: JobCrew | undefined
+  #sweepCrew: SweepCrew | undefined
 
   /** Enqueues for a handler. */
   readonly #enqueue: ContextTools['enqueue'] =
@@ -67,6 +73,13 @@ export class Sluice implements AsyncDisposable {
       idle: () => this.#crew?.idle === true,
       wake: () => this.#crew?.wake(),
     })
+    this.#sweepRegistry = new Registry('sweep', this.#config.sweeps)
+    this.sweeps = new Sweeps({
+      database,
+      registry: this.#sweepRegistry,
+      telemetry: this.#telemetry,
+      wake: (name) => this.#sweepCrew?.wake(name),
+    })
     this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, this.jobs.bulkDefinition])
     this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
   }
@@ -82,18 +95,21 @@ export class Sluice implements AsyncDisposable {
     if (this.#worker !== undefined) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue: this.#enqueue })
+    const { pollMs } = this.#config.worker
+    const sweepCrew = await SweepCrew.assemble({ database, telemetry, registry: this.#sweepRegistry, pollMs })
     const { queues, concurrency } = this.#config.jobWorker
     const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
     const worker = new Worker(this.#config.worker, {
       database,
       telemetry,
       registry: this.#registry,
-      crews: [crew],
+      crews: [crew, sweepCrew],
       skills,
     })
     await worker.start()
     this.#worker = worker
     this.#crew = crew
+    this.#sweepCrew = sweepCrew
   }
 
   /** Ends the work in this process, gives back what it held, and closes all connections. */
@@ -101,6 +117,7 @@ export class Sluice implements AsyncDisposable {
     await this.#worker?.stop()
     this.#worker = undefined
     this.#crew = undefined
+    this.#sweepCrew = undefined
     const database = this.#database
     this.#database = undefined
     // A connection that never opened needs no closing.

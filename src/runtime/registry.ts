@@ -3,10 +3,10 @@ import { didYouMean } from '../std/suggest.ts'
 
 /** The definitions that this process knows, by name. Work of other names is left for processes that know it. */
 export class Registry<Definition extends { readonly name: string }> {
-  readonly #kind: 'operation' | 'job'
+  readonly #kind: 'operation' | 'job' | 'sweep'
   readonly #byName = new Map<string, Definition>()
 
-  constructor(kind: 'operation' | 'job', definitions: readonly Definition[]) {
+  constructor(kind: 'operation' | 'job' | 'sweep', definitions: readonly Definition[]) {
     this.#kind = kind
     for (const definition of definitions) {
       if (this.#byName.has(definition.name)) {
