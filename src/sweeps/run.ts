@@ -1,11 +1,12 @@
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { classify } from '../store/sqlstate.ts'
-import { failClaims, releaseClaims } from '../store/sweep-claims.ts'
+import { failClaims, holdingClaims, releaseClaims } from '../store/sweep-claims.ts'
 import { holdSweep } from '../store/sweeps.ts'
 import { afterFailure, fresh, trips, type Recent } from './breaker.ts'
 import { haveEffect } from './effect.ts'
 import { finalise, type Unfinalised } from './finalise.ts'
+import { those } from './claim.ts'
 import type { ClaimedBatch, ClaimedRow, Place } from './place.ts'
 
 /** The longest wait between attempts on one row. */
@@ -15,14 +16,16 @@ const longestMs = 300_000
 export class BatchRun {
   readonly #place: Place
   readonly #batch: ClaimedBatch
-  readonly #queue: ClaimedRow[]
+  #queue: ClaimedRow[]
   /** Failures since the last success: whether they are the rows' fault is not known yet. */
   #doubtful: Unfinalised[] = []
   #done: ClaimedRow[] = []
   #spent: Unfinalised[] = []
   #stopped: ClaimedRow[] = []
   #writing: Promise<void> | undefined
-  #trust: Promise<void> | undefined
+  #checking: Promise<void> | undefined
+  /** When the claims were last known to be ours, by this process's own clock. */
+  #sureAt = performance.now()
   readonly #running = new Set<AbortController>()
   #recent: Recent
   #tripped: string | undefined
@@ -59,7 +62,7 @@ export class BatchRun {
   async #lane(): Promise<void> {
     const { stopping } = this.#place.shift
     for (;;) {
-      await this.#trusted()
+      await this.#sure()
       if (stopping.aborted || this.#tripped !== undefined || this.#broken !== undefined) return
       const row = this.#queue.shift()
       if (row === undefined) return
@@ -67,11 +70,27 @@ export class BatchRun {
     }
   }
 
-  /** One wait for all lanes. */
-  async #trusted(): Promise<void> {
-    const { shift } = this.#place
-    this.#trust ??= shift.trusted(shift.stopping).finally(() => (this.#trust = undefined))
-    await this.#trust
+  /** Waits until the process is taken for alive, and lets go of rows that are not ours any more: no effect for them. */
+  async #sure(): Promise<void> {
+    this.#checking ??= this.#check()
+      .catch((error: unknown) => void (this.#broken ??= error))
+      .finally(() => (this.#checking = undefined))
+    await this.#checking
+  }
+
+  async #check(): Promise<void> {
+    const { shift, database, telemetry, definition } = this.#place
+    await shift.trusted(shift.stopping)
+    const now = performance.now()
+    if (now - this.#sureAt < shift.leaseMs / 2 || this.#queue.length === 0) return
+    const keys = this.#queue.map(({ key }) => key)
+    const held = await holdingClaims(database.control, { ...this.#batch.owner, keys })
+    const before = this.#queue.length
+    this.#queue = those(this.#queue, held)
+    this.#sureAt = now
+    if (before > this.#queue.length) {
+      telemetry.emit('sweep.lost', { name: definition.name, count: before - this.#queue.length })
+    }
   }
 
   async #attempt(row: ClaimedRow): Promise<void> {

@@ -22,6 +22,8 @@ export interface SpawnOptions {
   operations?: string
   /** Module text that makes `jobs`, with `defineJob`, `retryOn`, `snooze` and `cancel` at hand. */
   jobs?: string
+  /** Module text that makes `sweeps`, with `defineSweep` and `sql` at hand. */
+  sweeps?: string
   profile?: object
   package?: URL
   args?: string[]
@@ -44,10 +46,11 @@ export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker>
   const config = join(folder, 'sluice.config.mjs')
   await writeFile(
     config,
-    `import { cancel, defineJob, defineOperation, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
+    `import { cancel, defineJob, defineOperation, defineSweep, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
 ${options.operations ?? 'const operations = []'}
 ${options.jobs ?? 'const jobs = []'}
-export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs }
+${options.sweeps ?? 'const sweeps = []'}
+export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, sweeps }
 `,
   )
   const main = new URL('cli/main.js', home)

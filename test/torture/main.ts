@@ -2,6 +2,8 @@
 // [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
 // npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
+// npm run torture -- sweeps [--pastes 50000] [--objects 10000] [--processes 4] [--kills 30] [--stops 10] [--faults 1000]
+// [--mutant <name>]: the full form of test/e2e/sweep-faults.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +13,8 @@ import { startCluster } from '../support/cluster.ts'
 import { phases, runPhase } from './jobs/suite.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
 import { restarting } from './restarts.ts'
+import { tortureSweeps } from './sweeps/scenario.ts'
+import { wrongIn } from './sweeps/verdict.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
 
 interface Minimum {
@@ -22,7 +26,10 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
     rows: { type: 'string', default: '200000' },
-    processes: { type: 'string', default: '3' },
+    processes: { type: 'string' },
+    pastes: { type: 'string', default: '50000' },
+    objects: { type: 'string', default: '10000' },
+    faults: { type: 'string', default: '1000' },
     lanes: { type: 'string', default: '3' },
     jobs: { type: 'string', default: '20000' },
     kills: { type: 'string' },
@@ -69,7 +76,7 @@ async function operations({ clusterUrl, restart, home }: Ground): Promise<boolea
   const plan = (faults: number): Plan => ({
     clusterUrl,
     rows: Number(values.rows),
-    processes: Number(values.processes),
+    processes: Number(values.processes ?? 3),
     lanes: Number(values.lanes),
     faults,
     ...home,
@@ -100,7 +107,12 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
     restarts: Number(values.restarts),
   }
   const all = Object.entries(phases(amounts))
-  const rest = { clusterUrl, restart, jobs: Math.ceil(amounts.jobs / all.length), processes: Number(values.processes) }
+  const rest = {
+    clusterUrl,
+    restart,
+    jobs: Math.ceil(amounts.jobs / all.length),
+    processes: Number(values.processes ?? 3),
+  }
   let good = true
   for (const [name, phase] of all) {
     if (values.only !== undefined && values.only !== name) continue
@@ -109,19 +121,47 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
   return good
 }
 
+async function sweeps({ clusterUrl, home }: Ground): Promise<boolean> {
+  const plan = {
+    pastes: Number(values.pastes),
+    objects: Number(values.objects),
+    processes: Number(values.processes ?? 4),
+    kills: Number(values.kills ?? 30),
+    stops: Number(values.stops ?? 10),
+    faults: Number(values.faults),
+    outageMs: 10_000,
+    recreations: 100,
+    latencyMs: 20,
+  }
+  const outcome = await tortureSweeps({ clusterUrl, ...plan, ...home })
+  const { kills, stops, recreated, holds, faults } = outcome
+  const hit =
+    kills >= plan.kills &&
+    stops >= plan.stops &&
+    recreated >= plan.recreations &&
+    holds > 0 &&
+    faults.error + faults.hang + faults.lost >= plan.faults
+  const wrong = wrongIn(outcome)
+  const verdict = wrong.length > 0 ? `BROKEN: ${wrong.join(', ')}` : hit ? 'ok' : 'NOT ENOUGH FAULTS HIT'
+  process.stdout.write(`sweeps  ${verdict}  ${JSON.stringify(outcome)}\n`)
+  return verdict === 'ok'
+}
+
 function mutantName(name: string): MutantName {
   if (name in mutants) return name as MutantName
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
-const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs }
+const suites: Record<string, (ground: Ground) => Promise<boolean>> = { operations, jobs, sweeps }
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
   process.stderr.write(
     'usage: npm run torture -- operations [--rows n] [--processes n] [--lanes n] [--kills n] [--stops n] ' +
       '[--only kills|stops|commits|restarts] [--mutant name]\n' +
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
-      '[--only kills|stops|cuts|restarts] [--mutant name]\n',
+      '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
+      '       npm run torture -- sweeps [--pastes n] [--objects n] [--processes n] [--kills n] [--stops n] [--faults n] ' +
+      '[--mutant name]\n',
   )
   process.exit(2)
 }
