@@ -8,6 +8,7 @@ import { addJobs } from './commands/jobs.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addOps } from './commands/ops.ts'
 import { addQueues } from './commands/queues.ts'
+import { addSweeps } from './commands/sweeps.ts'
 import { addTenants } from './commands/tenants.ts'
 import { addWorker } from './commands/worker.ts'
 import { addWorkers } from './commands/workers.ts'
@@ -22,6 +23,7 @@ const commands: readonly CommandAdder[] = [
   addOps,
   addJobs,
   addQueues,
+  addSweeps,
   addWorkers,
   addTenants,
   addDoctor,
