@@ -35,7 +35,7 @@ export async function claimDue(place: Place, limit: number): Promise<ClaimedBatc
  * Claims rows that were claimed before: they wait for another attempt, or their worker has gone silent. Their
  * idempotency key and recorded version stay, unless the row has become another one since.
  */
-export async function claimOffered(place: Place, limit: number): Promise<ClaimedBatch & { seen: boolean }> {
+export async function claimOffered(place: Place, limit: number): Promise<ClaimedBatch> {
   const { definition, database, telemetry, shift } = place
   const owner = newOwner(place)
   const { name: sweep } = definition
@@ -46,11 +46,10 @@ export async function claimOffered(place: Place, limit: number): Promise<Claimed
     const isolated = await claims.quarantineCrashed(database.control, { sweep, key, nonce, error })
     if (isolated.length > 0) telemetry.emit('sweep.quarantined', { name: sweep, key, error })
   }
-  const seen = all.length > 0
-  if (calm.length === 0) return { owner, rows: [], seen }
+  if (calm.length === 0) return { owner, rows: [] }
   const rows = await database.work.transaction((tx) => takeOver(tx, place, owner, calm))
   reportRescued(place, those(calm, rows))
-  return { owner, rows, seen }
+  return { owner, rows }
 }
 
 async function takeOver(

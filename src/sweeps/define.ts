@@ -1,6 +1,7 @@
 import type { Sql } from 'sql-template-tag'
 import type { Registry } from '../runtime/registry.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
+import { storable } from '../std/storable.ts'
 import type { Finalising } from '../targets/finalise.ts'
 import type { SweptNames } from '../targets/swept-table.ts'
 import { checkSweep } from './check.ts'
@@ -93,7 +94,7 @@ export interface SweepDefinition {
 export type SweepRegistry = Registry<SweepDefinition>
 
 /** The defaults, each for a reason. */
-export const sweepDefaults = {
+const sweepDefaults = {
   /** A claim is one short transaction; a crash lets so many effects be repeated at most. */
   batch: 100,
   concurrency: 8,
@@ -160,7 +161,11 @@ export function defineSweep<Row extends object = Record<string, unknown>>(spec: 
     intervalMs: ms(spec.interval, sweepDefaults.interval),
     effect:
       spec.effect === undefined ? undefined : (context) => spec.effect?.(context as unknown as EffectContext<Row>),
-    version: (row) => spec.version?.(row as Row) ?? undefined,
+    version(row) {
+      const version = spec.version?.(row as Row) ?? undefined
+      // What is stored is text, and compared with what comes later.
+      return version === undefined ? undefined : storable(version, 2_000)
+    },
     openAt: (now) => spec.openAt?.(now) ?? true,
   }
 }
