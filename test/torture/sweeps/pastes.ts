@@ -50,7 +50,10 @@ const sweeps = [
   }),
 ]`
 
-/** Makes the tables. All pastes but a tenth have expired; each object is shared by five of them, more or less. */
+/**
+ * Makes the tables. All pastes but a tenth have expired. Those that share an object expire one after the other, so that
+ * objects come to their end all the time.
+ */
 export async function seed(
   db: TestDatabase,
   store: ObjectStore,
@@ -81,7 +84,7 @@ export async function seed(
   const versions = hashes.map((hash) => store.upload(hash))
   await db.query(
     `insert into pastes (short_code, content_hash, expires_at)
-     select 'p' || i, 'h' || i % $2::int,
+     select 'p' || lpad(i::text, 7, '0'), 'h' || i * $2::bigint / ($1 + 1),
        case when hashint4(i) % 10 = 0 then now() + interval '1 day' else now() - interval '1 hour' end
      from generate_series(1, $1::int) i`,
     [pastes, objects],

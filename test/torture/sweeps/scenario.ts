@@ -110,8 +110,7 @@ async function outage(store: ObjectStore, forMs: number): Promise<void> {
 
 /** Makes pastes until there was enough harm and enough of them. */
 async function makePastes({ recreations }: Plan, { application }: Scene, signal: AbortSignal): Promise<void> {
-  const end = Date.now() + 300_000
-  while ((!signal.aborted || application.recreated < recreations) && Date.now() < end) {
+  while (!signal.aborted || application.recreated < recreations) {
     await application.make()
     await sleep(5)
   }
