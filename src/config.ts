@@ -7,6 +7,7 @@ import type { OperationDefinition } from './operations/define.ts'
 import type { WorkerOptions } from './operations/worker.ts'
 import type { ScheduleDefinition } from './schedules/define.ts'
 import type { ReconcilerDefinition } from './reconcilers/define.ts'
+import type { SweepDefinition } from './sweeps/define.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
 import { didYouMean } from './std/suggest.ts'
 import type { DatabaseOptions } from './store/database.ts'
@@ -30,6 +31,8 @@ export interface SluiceConfig {
   reconcilers?: readonly ReconcilerDefinition[]
   /** The inboxes that this process works on. */
   inboxes?: readonly InboxDefinition[]
+  /** The sweeps that this process knows. */
+  sweeps?: readonly SweepDefinition[]
   worker?: {
     /** Batches at once in this process. */
     concurrency?: number
@@ -91,6 +94,7 @@ export interface ResolvedConfig {
   machines: readonly MachineDefinition[]
   reconcilers: readonly ReconcilerDefinition[]
   inboxes: readonly InboxDefinition[]
+  sweeps: readonly SweepDefinition[]
 }
 
 /**
@@ -124,6 +128,7 @@ const known = {
     'machines',
     'reconcilers',
     'inboxes',
+    'sweeps',
     'worker',
     'timeouts',
     'history',
@@ -146,7 +151,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     database: {
       url: databaseUrl(config.database ?? databaseFromEnvironment(env)),
       schema: checkSchemaName(config.schema ?? defaults.schema),
-      workSize: concurrency + 1 + Math.min(jobWorker.concurrency, 20),
+      workSize: concurrency + 1 + Math.min(jobWorker.concurrency, 20) + (config.sweeps?.length ?? 0),
       timeouts: {
         statementMs: duration('timeouts.statement', timeouts.statement),
         lockMs: duration('timeouts.lock', timeouts.lock),
@@ -168,6 +173,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     machines: config.machines ?? [],
     reconcilers: config.reconcilers ?? [],
     inboxes: config.inboxes ?? [],
+    sweeps: config.sweeps ?? [],
   }
 }
 

@@ -46,6 +46,7 @@ export type SluiceErrorCode =
   | 'SCHEMA_BEHIND'
   | 'SCHEMA_MISSING'
   | 'SCOPE_INVALID'
+  | 'SWEEP_INVALID'
   | 'TABLE_INVALID'
   | 'TABLE_NOT_FOUND'
   | 'WINDOW_INVALID'

@@ -111,6 +111,17 @@ export {
   type FailedMember,
 } from './batches/status.ts'
 
+// Sweeps
+export {
+  defineSweep,
+  type ClaimColumns,
+  type ColumnOf,
+  type SweepContext,
+  type SweepDefinition,
+  type SweepSpec,
+} from './sweeps/define.ts'
+export type { QuarantinedSweepRow, Sweeps, SweepStatus } from './sweeps/sweeps.ts'
+
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'
 

@@ -28,6 +28,9 @@ import { Schedules } from './schedules/schedules.ts'
 import type { Start } from './schedules/settle.ts'
 import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
+import { SweepCrew } from './sweeps/crew.ts'
+import type { SweepRegistry } from './sweeps/define.ts'
+import { Sweeps } from './sweeps/sweeps.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { listWorkers, type WorkerView } from './store/jobs/views.ts'
 import { migrate, schemaStatus, type MigrationResult } from './store/migrate.ts'
@@ -60,19 +63,22 @@ export class Sluice implements AsyncDisposable {
   readonly schedules: Schedules
   readonly machines: Machines
   readonly reconcilers: Reconcilers
+  readonly inboxes: Inboxes
   readonly batches: Batches
+  readonly sweeps: Sweeps
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
   readonly #scheduleRegistry: ScheduleRegistry
   readonly #reconcilerRegistry: ReconcilerRegistry
-  readonly inboxes: Inboxes
   readonly #inboxRegistry: Registry<InboxDefinition>
+  readonly #sweepRegistry: SweepRegistry
   readonly #once = new Once(() => this.#connect())
   readonly #telemetry = new Telemetry()
   #database: Promise<Database> | undefined
   #worker: Worker | undefined
   #crew: JobCrew | undefined
+  #sweepCrew: SweepCrew | undefined
 
   /** Enqueues for a handler. */
   readonly #enqueue: ContextTools['enqueue'] =
@@ -91,53 +97,32 @@ export class Sluice implements AsyncDisposable {
 
   constructor(config: SluiceConfig = {}) {
     this.#config = resolveConfig(config, process.env)
-    this.#registry = new Registry('operation', this.#config.operations)
+    const { operations, schedules, machines, reconcilers, inboxes, sweeps } = this.#config
+    const telemetry = this.#telemetry
     const database = (): Promise<Database> => this.#connect()
-    const work = (names: string[]): Promise<AsyncDisposable> => this.#workOn(names)
+    const wake = (): void => this.#crew?.wake()
     this.tenants = new Tenants(database)
-    this.queues = new Queues({ database, telemetry: this.#telemetry })
-    this.jobs = new Jobs({
-      database,
-      telemetry: this.#telemetry,
-      idle: () => this.#crew?.idle === true,
-      wake: () => this.#crew?.wake(),
-    })
-    const { entrance, bulkDefinition } = this.jobs
-    this.#inboxRegistry = new Registry('inbox', this.#config.inboxes)
-    this.inboxes = new Inboxes({ database, telemetry: this.#telemetry, entrance, registry: this.#inboxRegistry })
-    const { machines, reconcilers } = this.#config
-    const steps = machines.flatMap((machine) => [...machine.steps.values()])
-    this.#jobRegistry = new Registry<JobDefinition>('job', [
-      ...this.#config.jobs,
-      ...this.inboxes.jobs,
-      ...steps,
-      bulkDefinition,
-    ])
-    this.machines = new Machines({
-      database,
-      jobs: this.jobs,
-      registry: new Registry<MachineDefinition>('machine', machines),
-    })
-    this.#reconcilerRegistry = new Registry<ReconcilerDefinition>('reconciler', [
-      ...reconcilers,
-      ...machines.map(({ reconciler }) => reconciler),
-    ])
-    this.reconcilers = new Reconcilers({
-      database,
-      jobs: this.jobs,
-      registry: this.#reconcilerRegistry,
-      telemetry: this.#telemetry,
-    })
-    this.batches = new Batches({
-      database,
-      telemetry: this.#telemetry,
-      jobs: this.jobs,
-      wake: () => this.#crew?.wake(),
-    })
-    this.operations = new Operations({ database, registry: this.#registry, telemetry: this.#telemetry, work })
-    this.#scheduleRegistry = new Registry('schedule', this.#config.schedules)
+    this.queues = new Queues({ database, telemetry })
+    this.jobs = new Jobs({ database, telemetry, wake, idle: () => this.#crew?.idle === true })
+    const { jobs } = this
+    this.batches = new Batches({ database, telemetry, jobs, wake })
+    this.#registry = new Registry('operation', operations)
+    const work = (names: string[]): Promise<AsyncDisposable> => this.#workOn(names)
+    this.operations = new Operations({ database, telemetry, registry: this.#registry, work })
+    this.#inboxRegistry = new Registry('inbox', inboxes)
+    this.inboxes = new Inboxes({ database, telemetry, entrance: jobs.entrance, registry: this.#inboxRegistry })
+    this.machines = new Machines({ database, jobs, registry: new Registry<MachineDefinition>('machine', machines) })
+    const nets = machines.map(({ reconciler }) => reconciler)
+    this.#reconcilerRegistry = new Registry<ReconcilerDefinition>('reconciler', [...reconcilers, ...nets])
+    this.reconcilers = new Reconcilers({ database, telemetry, jobs, registry: this.#reconcilerRegistry })
+    this.#sweepRegistry = new Registry('sweep', sweeps)
+    const wakeSweep = (name: string): void => this.#sweepCrew?.wake(name)
+    this.sweeps = new Sweeps({ database, telemetry, registry: this.#sweepRegistry, wake: wakeSweep })
+    this.#scheduleRegistry = new Registry('schedule', schedules)
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled }
-    this.schedules = new Schedules({ database, telemetry: this.#telemetry, ...kept })
+    this.schedules = new Schedules({ database, telemetry, ...kept })
+    const own = [...this.inboxes.jobs, ...machines.flatMap(({ steps }) => [...steps.values()]), jobs.bulkDefinition]
+    this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, ...own])
   }
 
   /** @internal What `sluice/testing` needs of the engine. */
@@ -160,6 +145,8 @@ export class Sluice implements AsyncDisposable {
     const [enqueue, batch] = [this.#enqueue, this.#batch]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
     const batches = new BatchCrew(this.#config.jobWorker, { database, telemetry, jobs: this.jobs })
+    const { pollMs } = this.#config.worker
+    const sweepCrew = await SweepCrew.assemble({ database, telemetry, registry: this.#sweepRegistry, pollMs })
     const { queues, concurrency } = this.#config.jobWorker
     const { keepDays } = this.#config.worker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
@@ -173,6 +160,7 @@ export class Sluice implements AsyncDisposable {
         crew,
         clock,
         batches,
+        sweepCrew,
         this.#inboxCrew(database),
         new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs }),
       ],
@@ -181,6 +169,7 @@ export class Sluice implements AsyncDisposable {
     await worker.start()
     this.#worker = worker
     this.#crew = crew
+    this.#sweepCrew = sweepCrew
   }
 
   /** Ends the work in this process, gives back what it held, and closes all connections. */
@@ -188,6 +177,7 @@ export class Sluice implements AsyncDisposable {
     await this.#worker?.stop()
     this.#worker = undefined
     this.#crew = undefined
+    this.#sweepCrew = undefined
     const database = this.#database
     this.#database = undefined
     // A connection that never opened needs no closing.

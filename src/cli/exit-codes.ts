@@ -63,6 +63,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   SCHEMA_BEHIND: 'checkFailed',
   SCHEMA_MISSING: 'checkFailed',
   SCOPE_INVALID: 'usage',
+  SWEEP_INVALID: 'usage',
   TABLE_INVALID: 'usage',
   TABLE_NOT_FOUND: 'usage',
   WINDOW_INVALID: 'usage',

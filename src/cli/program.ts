@@ -13,6 +13,7 @@ import { addOps } from './commands/ops.ts'
 import { addQueues } from './commands/queues.ts'
 import { addSchedules } from './commands/schedules.ts'
 import { addReconcilers } from './commands/reconcilers.ts'
+import { addSweeps } from './commands/sweeps.ts'
 import { addTenants } from './commands/tenants.ts'
 import { addWorker } from './commands/worker.ts'
 import { addWorkers } from './commands/workers.ts'
@@ -32,6 +33,7 @@ const commands: readonly CommandAdder[] = [
   addReconcilers,
   addInbox,
   addBatches,
+  addSweeps,
   addWorkers,
   addTenants,
   addDoctor,

@@ -2,7 +2,7 @@ import { SluiceError } from '../errors.ts'
 import { didYouMean } from '../std/suggest.ts'
 
 /** What can be defined, in words; the configuration lists it under the plural. */
-type Kind = 'operation' | 'job' | 'schedule' | 'machine' | 'reconciler' | 'inbox'
+type Kind = 'operation' | 'job' | 'schedule' | 'machine' | 'reconciler' | 'inbox' | 'sweep'
 
 /** The definitions that this process knows, by name. Work of other names is left for processes that know it. */
 export class Registry<Definition extends { readonly name: string }> {

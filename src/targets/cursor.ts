@@ -75,9 +75,9 @@ export function columnList({ columns }: Cursor, suffix = ''): Sql {
 }
 
 /** The expression that gives the key of a row as an array of texts that read the same under any date style. */
-export function keyText({ columns, types }: Cursor): Sql {
+export function keyText({ columns, types }: Cursor, of = ''): Sql {
   const parts = columns.map((name, i) =>
-    /^(date|timestamp)/.test(types[i] ?? '') ? `to_json(${quote(name)}) #>> '{}'` : `${quote(name)}::text`,
+    /^(date|timestamp)/.test(types[i] ?? '') ? `to_json(${of}${quote(name)}) #>> '{}'` : `${of}${quote(name)}::text`,
   )
   return raw(`array[${parts.join(', ')}]`)
 }

@@ -164,6 +164,26 @@ export interface Events {
   'schedule.failed': OfTick & { reason: string }
   'schedule.disabled': { schedule: string; reason: string | null; actor: string | null }
   'schedule.enabled': { schedule: string; actor: string | null }
+  /** Rows of a sweep were claimed. */
+  'sweep.claimed': { name: string; count: number }
+  /** Rows were finalised under their claim; `zeroed` counts that came down to zero with them. */
+  'sweep.finalised': { name: string; count: number; zeroed: number }
+  /** An attempt on a row failed; the next one comes after `delayMs`. */
+  'sweep.failed': { name: string; key: readonly string[]; error: ErrorRecord; attempt: number; delayMs: number }
+  /** A row was isolated; the sweep goes on. */
+  'sweep.quarantined': { name: string; key: readonly string[]; error: ErrorRecord }
+  /** Workers gave no sign of life any more; their rows were taken over. */
+  'sweep.rescued': { name: string; count: number; workerIds: readonly string[] }
+  /** The fence refused: the rows belong to another worker now, or are done. */
+  'sweep.lost': { name: string; count: number }
+  /** Claimed rows were left as they are: not due any more, or made anew. */
+  'sweep.spared': { name: string; count: number; reason: string }
+  /** Rows were given back; they count as no attempt. */
+  'sweep.released': { name: string; count: number }
+  /** The circuit breaker opened; no process begins anything of the sweep for `forMs`. */
+  'sweep.held': { name: string; reason: string; forMs: number }
+  /** Nothing is due any more. */
+  'sweep.drained': { name: string; rows: number }
   /** The database cannot be reached; tries go on. */
   'connection.lost': { purpose: string; error: ErrorRecord; attempt: number; waitMs: number }
   'connection.restored': { purpose: string; afterMs: number }

@@ -136,6 +136,26 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `schedule ${p.schedule} is disabled${by(p.actor)}: ${p.reason ?? 'no reason given'}`
     case 'schedule.enabled':
       return `schedule ${p.schedule} is enabled${by(p.actor)}`
+    case 'sweep.claimed':
+      return `${p.name} claimed ${count(p.count)} rows`
+    case 'sweep.finalised':
+      return `${p.name} finalised ${count(p.count)} rows${p.zeroed === 0 ? '' : `; ${count(p.zeroed)} counts are zero now`}`
+    case 'sweep.failed':
+      return `${p.name} (${p.key.join(', ')}) failed, attempt ${p.attempt}, again in ${formatDuration(p.delayMs)}: ${p.error.message}`
+    case 'sweep.quarantined':
+      return `${p.name} (${p.key.join(', ')}) is isolated: ${p.error.message}`
+    case 'sweep.rescued':
+      return `${p.name} took over ${count(p.count)} rows: worker ${p.workerIds.join(', ')} gave no sign of life`
+    case 'sweep.lost':
+      return `${p.name}: ${count(p.count)} rows belong to another worker now, or are done; nothing of them was committed here`
+    case 'sweep.spared':
+      return `${p.name} left ${count(p.count)} rows as they are: ${p.reason}`
+    case 'sweep.released':
+      return `${p.name} gave ${count(p.count)} rows back`
+    case 'sweep.held':
+      return `${p.name} is held for ${formatDuration(p.forMs)}: ${p.reason}`
+    case 'sweep.drained':
+      return `${p.name} has nothing more to do, after ${count(p.rows)} rows`
     case 'connection.lost':
       return `database unreachable (${p.purpose}): ${p.error.message}; trying again in ${formatDuration(p.waitMs)}`
     case 'connection.restored':

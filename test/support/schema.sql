@@ -454,6 +454,31 @@ table schedule_tick partition by RANGE (tick)
   constraint schedule_tick_outcome_check CHECK ((outcome = ANY (ARRAY['started'::text, 'skipped'::text, 'failed'::text])))
   constraint schedule_tick_pkey PRIMARY KEY (schedule, tick)
   CREATE UNIQUE INDEX schedule_tick_pkey ON ONLY sluice.schedule_tick USING btree (schedule, tick)
+table sweep
+  name text not null
+  held_until timestamp with time zone
+  held_reason text
+  wanted_at timestamp with time zone
+  constraint sweep_pkey PRIMARY KEY (name)
+  CREATE UNIQUE INDEX sweep_pkey ON sluice.sweep USING btree (name)
+table sweep_claim with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000,autovacuum_vacuum_cost_delay=0}
+  sweep text not null
+  key text[] not null
+  generation uuid not null
+  version text
+  nonce uuid not null
+  worker_id uuid
+  claimed_at timestamp with time zone not null default clock_timestamp()
+  retry_at timestamp with time zone not null default clock_timestamp()
+  attempts smallint not null default 0
+  crashes smallint not null default 0
+  error jsonb
+  quarantined_at timestamp with time zone
+  constraint sweep_claim_pkey PRIMARY KEY (sweep, key)
+  CREATE INDEX sweep_claim_quarantined_idx ON sluice.sweep_claim USING btree (sweep, quarantined_at) WHERE (quarantined_at IS NOT NULL)
+  CREATE INDEX sweep_claim_waiting_idx ON sluice.sweep_claim USING btree (sweep, retry_at) WHERE ((worker_id IS NULL) AND (quarantined_at IS NULL))
+  CREATE INDEX sweep_claim_worker_idx ON sluice.sweep_claim USING btree (sweep, worker_id) WHERE (worker_id IS NOT NULL)
+  CREATE UNIQUE INDEX sweep_claim_pkey ON sluice.sweep_claim USING btree (sweep, key)
 table tenant_share
   tenant text not null
   virtual_ms double precision not null

@@ -30,6 +30,8 @@ export interface SpawnOptions {
   patterns?: string
   /** Module text that makes `inboxes`, with `defineInbox` at hand. */
   inboxes?: string
+  /** Module text that makes `sweeps`, with `defineSweep` and `sql` at hand. */
+  sweeps?: string
   profile?: object
   package?: URL
   args?: string[]
@@ -52,13 +54,14 @@ export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker>
   const config = join(folder, 'sluice.config.mjs')
   await writeFile(
     config,
-    `import { again, cancel, defineInbox, defineJob, defineMachine, defineOperation, defineReconciler, defineSchedule, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
+    `import { again, cancel, defineInbox, defineJob, defineMachine, defineOperation, defineReconciler, defineSchedule, defineSweep, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
 ${options.operations ?? 'const operations = []'}
 ${options.jobs ?? 'const jobs = []'}
 ${options.schedules ?? 'const schedules = []'}
 ${options.inboxes ?? 'const inboxes = []'}
+${options.sweeps ?? 'const sweeps = []'}
 ${options.patterns ?? 'const patterns = {}'}
-export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, schedules, inboxes, ...patterns }
+export default { ...${JSON.stringify(options.profile ?? testProfile)}, operations, jobs, schedules, inboxes, sweeps, ...patterns }
 `,
   )
   const main = new URL('cli/main.js', home)

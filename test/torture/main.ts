@@ -10,6 +10,8 @@
 // test/e2e/webhooks.test.ts, with the time that answers took.
 // npm run torture -- batches [--batches 200] [--size 100] [--processes 3] [--kills 30] [--stops 6] [--cuts 6]
 // [--mutant <name>]: batches of jobs; the full form of test/e2e/batch-faults.test.ts.
+// npm run torture -- sweeps [--pastes 50000] [--objects 10000] [--processes 4] [--kills 30] [--stops 10] [--faults 1000]
+// [--mutant <name>]: the full form of test/e2e/sweep-faults.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,6 +26,8 @@ import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
 import { restarting } from './restarts.ts'
 import { schedulePhases } from './schedules/suite.ts'
 import { tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
+import { tortureSweeps } from './sweeps/scenario.ts'
+import { wrongIn as wrongInSweeps } from './sweeps/verdict.ts'
 import { killWorkers, loseCommits, restartServer, stopWorkers, type Outcome, type Plan } from './scenarios.ts'
 
 interface Minimum {
@@ -35,7 +39,10 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
     rows: { type: 'string' },
-    processes: { type: 'string', default: '3' },
+    processes: { type: 'string' },
+    pastes: { type: 'string', default: '50000' },
+    objects: { type: 'string', default: '10000' },
+    faults: { type: 'string', default: '1000' },
     lanes: { type: 'string', default: '3' },
     jobs: { type: 'string', default: '20000' },
     kills: { type: 'string' },
@@ -88,7 +95,7 @@ async function operations({ clusterUrl, restart, home }: Ground): Promise<boolea
   const plan = (faults: number): Plan => ({
     clusterUrl,
     rows: Number(values.rows ?? 200_000),
-    processes: Number(values.processes),
+    processes: Number(values.processes ?? 3),
     lanes: Number(values.lanes),
     faults,
     ...home,
@@ -119,7 +126,12 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
     restarts: Number(values.restarts),
   }
   const all = Object.entries(phases(amounts))
-  const rest = { clusterUrl, restart, jobs: Math.ceil(amounts.jobs / all.length), processes: Number(values.processes) }
+  const rest = {
+    clusterUrl,
+    restart,
+    jobs: Math.ceil(amounts.jobs / all.length),
+    processes: Number(values.processes ?? 3),
+  }
   let good = true
   for (const [name, phase] of all) {
     if (values.only !== undefined && values.only !== name) continue
@@ -129,7 +141,7 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
 }
 
 async function schedules({ clusterUrl }: Ground): Promise<boolean> {
-  const amounts = { clusterUrl, kills: Number(values.kills ?? 50), processes: Number(values.processes) }
+  const amounts = { clusterUrl, kills: Number(values.kills ?? 50), processes: Number(values.processes ?? 3) }
   let good = true
   for (const [name, phase] of Object.entries(schedulePhases)) {
     if (values.only !== undefined && values.only !== name) continue
@@ -144,7 +156,7 @@ async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
   const plan = {
     clusterUrl,
     rows: Number(values.rows ?? 20_000),
-    processes: Number(values.processes),
+    processes: Number(values.processes ?? 3),
     kills: Number(values.kills ?? 20),
     losses: Number(values.losses),
     ...home,
@@ -183,12 +195,38 @@ async function batches({ clusterUrl, home }: Ground): Promise<boolean> {
   ]
   const harm = mingled.toSorted((a, b) => a.at - b.at).map(({ name }) => name)
   const [count, size] = [Number(values.batches), Number(values.size)]
-  const plan = { clusterUrl, batches: count, size, harm, secondsPerHarm: 1.5, processes: Number(values.processes) }
+  const plan = { clusterUrl, batches: count, size, harm, secondsPerHarm: 1.5, processes: Number(values.processes ?? 3) }
   const outcome = await tortureBatches({ ...plan, ...home })
   const wrong = wrongInBatches(outcome)
   const { kill = 0, stop = 0 } = outcome.hits
   const verdict = wrong.length > 0 ? `BROKEN: ${wrong.join(', ')}` : kill + stop < kills + stops ? 'NOT ENOUGH' : 'ok'
   process.stdout.write(`batches    ${verdict.padEnd(12)} ${JSON.stringify(outcome)}\n`)
+  return verdict === 'ok'
+}
+
+async function sweeps({ clusterUrl, home }: Ground): Promise<boolean> {
+  const plan = {
+    pastes: Number(values.pastes),
+    objects: Number(values.objects),
+    processes: Number(values.processes ?? 4),
+    kills: Number(values.kills ?? 30),
+    stops: Number(values.stops ?? 10),
+    faults: Number(values.faults),
+    outageMs: 10_000,
+    recreations: 100,
+    latencyMs: 20,
+  }
+  const outcome = await tortureSweeps({ clusterUrl, ...plan, ...home })
+  const { kills, stops, recreated, holds, faults } = outcome
+  const hit =
+    kills >= plan.kills &&
+    stops >= plan.stops &&
+    recreated >= plan.recreations &&
+    holds > 0 &&
+    faults.error + faults.hang + faults.lost >= plan.faults
+  const wrong = wrongInSweeps(outcome)
+  const verdict = wrong.length > 0 ? `BROKEN: ${wrong.join(', ')}` : hit ? 'ok' : 'NOT ENOUGH FAULTS HIT'
+  process.stdout.write(`sweeps  ${verdict}  ${JSON.stringify(outcome)}\n`)
   return verdict === 'ok'
 }
 
@@ -204,6 +242,7 @@ const suites: Record<string, (ground: Ground) => Promise<boolean>> = {
   reconciler,
   webhooks,
   batches,
+  sweeps,
 }
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
@@ -216,6 +255,8 @@ if (suite === undefined) {
       '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n' +
       '       npm run torture -- webhooks [--notifications n] [--senders n] [--kills n] [--mutant name]\n' +
       '       npm run torture -- batches [--batches n] [--size n] [--processes n] [--kills n] [--stops n] [--cuts n] ' +
+      '[--mutant name]\n' +
+      '       npm run torture -- sweeps [--pastes n] [--objects n] [--processes n] [--kills n] [--stops n] [--faults n] ' +
       '[--mutant name]\n',
   )
   process.exit(2)

@@ -98,6 +98,36 @@ export const mutants = {
       },
     ],
   },
+  'sweep-version-not-given': {
+    breaks: 'an object that was made anew is not deleted: the effect is not told which version was claimed',
+    edits: [
+      { file: 'sweeps/effect.js', from: 'version,\n        attempt', to: 'version: undefined,\n        attempt' },
+    ],
+  },
+  'sweep-finalised-unseen': {
+    breaks: 'the finaliser looks again: a row is finalised though it is not due any more, or made anew',
+    edits: [
+      {
+        file: 'sweeps/finalise.js',
+        from: /return found !== undefined && found\.due.*;/,
+        to: 'return found !== undefined;',
+      },
+    ],
+  },
+  'sweep-fence-removed': {
+    breaks: 'a stale worker commits nothing: references are released for rows that it has lost',
+    edits: [
+      { file: 'sweeps/finalise.js', from: /const held = those\([^;]*;/, to: 'const held = rows;' },
+      { file: 'sweeps/finalise.js', from: /const stands = held\.filter\([^;]*;/, to: 'const stands = held;' },
+      { file: 'sweeps/finalise.js', from: /byKey\.get\(idOf\(key\)\)\?\.refersTo \?\? null/, to: 'own.get(idOf(key))' },
+      {
+        file: 'sweeps/finalise.js',
+        from: 'const owed = new Map();',
+        to: 'const own = new Map(rows.map(({ key, row }) => [idOf(key), row.content_hash]));\n    const owed = new Map();',
+      },
+      { file: 'sweeps/finalise.js', from: 'checkEnded(released, ended);', to: '' },
+    ],
+  },
 } satisfies Record<string, Mutant>
 
 export type MutantName = keyof typeof mutants

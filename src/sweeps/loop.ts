@@ -1,0 +1,117 @@
+import { backoffMs } from '../std/backoff.ts'
+import { errorRecord } from '../std/error-record.ts'
+import { sleep } from '../std/sleep.ts'
+import { releaseClaims } from '../store/sweep-claims.ts'
+import { lookAtSweep } from '../store/sweeps.ts'
+import { fresh, type Recent } from './breaker.ts'
+import { claimDue, claimOffered } from './claim.ts'
+import type { ClaimedBatch, Place } from './place.ts'
+import { BatchRun } from './run.ts'
+
+/** Works on one sweep in one process until the shift stops: batch after batch until drained, then it sleeps. */
+export class SweepLoop {
+  readonly #place: Place
+  readonly #pollMs: number
+  #recent: Recent = fresh
+  #woken = new AbortController()
+  /** When to look for due rows, by this process's own clock. */
+  #scanAt = 0
+  #wantedAt: number | undefined
+  #worked = 0
+  #offeredFirst = true
+
+  constructor(place: Place, pollMs: number) {
+    this.#place = place
+    this.#pollMs = pollMs
+  }
+
+  /** Says that there may be something to do. */
+  wake(): void {
+    this.#scanAt = 0
+    this.#woken.abort()
+  }
+
+  async work(): Promise<void> {
+    const { shift } = this.#place
+    const { stopping } = shift
+    stopping.addEventListener('abort', () => this.wake())
+    for (let failures = 0; !stopping.aborted;) {
+      try {
+        await shift.trusted(stopping)
+        const waitMs = stopping.aborted ? 0 : await this.#round()
+        failures = 0
+        if (waitMs > 0) await this.#idle(waitMs)
+      } catch (error) {
+        failures += 1
+        const waitMs = backoffMs(failures, { baseMs: 200, maxMs: 10_000 }, Math.random())
+        const lost = { purpose: 'sweeps', error: errorRecord(error), attempt: failures, waitMs }
+        this.#place.telemetry.emit('connection.lost', lost)
+        await sleep(waitMs, stopping)
+      }
+    }
+  }
+
+  /** One claim and the work on it. Gives how long to wait before the next one. */
+  async #round(): Promise<number> {
+    const { definition, database, shift } = this.#place
+    const { name } = definition
+    const [look] = await lookAtSweep(database.control, { name, workerId: shift.workerId, leaseMs: shift.leaseMs })
+    if (look === undefined) return this.#pollMs
+    // Between two rounds this worker has nothing: the answer to a claim was lost, or to a release.
+    if (look.mine)
+      await releaseClaims(database.control, { sweep: name, workerId: shift.workerId, keys: null, delayMs: 0 })
+    this.#hear(look.wanted_at)
+    if (look.held_ms > 0) {
+      this.#recent = { inARow: 0, trial: true }
+      return Math.min(look.held_ms, this.#pollMs)
+    }
+    if (!definition.openAt(look.now)) return this.#pollMs
+    const batch = await this.#claim(look.offered)
+    if (batch === undefined) return this.#pollMs
+    this.#place.telemetry.emit('sweep.claimed', { name, count: batch.rows.length })
+    this.#worked += batch.rows.length
+    this.#recent = await new BatchRun(this.#place, batch, this.#recent).run()
+    return 0
+  }
+
+  /** A run that somebody asked for since the last look. */
+  #hear(wantedAt: Date | null): void {
+    const at = wantedAt?.getTime() ?? 0
+    if (this.#wantedAt !== undefined && at > this.#wantedAt) this.#scanAt = 0
+    this.#wantedAt = at
+  }
+
+  /** What was claimed before and what never was, in turn; on trial a new row first, and one alone. */
+  async #claim(offered: boolean): Promise<ClaimedBatch | undefined> {
+    const { trial } = this.#recent
+    const limit = trial ? 1 : this.#place.definition.batch
+    const offeredFirst = !trial && this.#offeredFirst
+    this.#offeredFirst = !this.#offeredFirst
+    const known = async (): Promise<ClaimedBatch | undefined> =>
+      offered ? filled(await claimOffered(this.#place, limit)) : undefined
+    const unknown = (): Promise<ClaimedBatch | undefined> => this.#scan(limit)
+    return offeredFirst ? ((await known()) ?? unknown()) : ((await unknown()) ?? known())
+  }
+
+  async #scan(limit: number): Promise<ClaimedBatch | undefined> {
+    if (performance.now() < this.#scanAt) return undefined
+    for (;;) {
+      const claimed = await claimDue(this.#place, limit)
+      if (claimed.rows.length > 0) return claimed
+      // Others were quicker, and may have left some.
+      if (!claimed.seen || this.#place.shift.stopping.aborted) break
+    }
+    const { name, intervalMs } = this.#place.definition
+    this.#scanAt = performance.now() + intervalMs
+    if (this.#worked > 0) this.#place.telemetry.emit('sweep.drained', { name, rows: this.#worked })
+    this.#worked = 0
+    return undefined
+  }
+
+  async #idle(waitMs: number): Promise<void> {
+    await sleep(waitMs * (0.8 + Math.random() * 0.4), this.#woken.signal)
+    if (this.#woken.signal.aborted) this.#woken = new AbortController()
+  }
+}
+
+const filled = (batch: ClaimedBatch): ClaimedBatch | undefined => (batch.rows.length > 0 ? batch : undefined)

@@ -1,0 +1,104 @@
+import type { ErrorRecord } from '../std/error-record.ts'
+import type { Database } from '../store/database.ts'
+import { quarantinedClaims, retryClaims } from '../store/sweep-claims.ts'
+import { sweepFigures, wantSweep, type SweepFigures } from '../store/sweeps.ts'
+import { countDue } from '../targets/claim.ts'
+import { resolveSweptTable } from '../targets/swept-table.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { SweepDefinition, SweepRegistry } from './define.ts'
+
+/** A sweep and what it has at hand. */
+export interface SweepStatus {
+  name: string
+  table: string
+  /** Rows that a worker has right now. */
+  claimed: number
+  /** Rows that wait for another attempt. */
+  waiting: number
+  /** Rows that were isolated with their error. */
+  quarantined: number
+  /** Why the sweep does nothing until when; null: it may work. */
+  held: { reason: string; until: Date } | null
+}
+
+/** A row that was isolated, and the error of its last attempt. */
+export interface QuarantinedSweepRow {
+  key: readonly string[]
+  error: ErrorRecord | null
+  attempts: number
+  /** How many workers died while they had it. */
+  crashes: number
+  at: Date
+}
+
+interface Deps {
+  database: () => Promise<Database>
+  registry: SweepRegistry
+  telemetry: Telemetry
+  /** Wakes those who work on a sweep in this process. */
+  wake: (name: string) => void
+}
+
+/** Due rows are counted up to this: a count without end would read the whole table. */
+const mostCounted = 10_000
+
+/** Sweeps: look at them, have them run now, and take up what was isolated. */
+export class Sweeps {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** All sweeps that this process knows, by name. */
+  async list(): Promise<SweepStatus[]> {
+    const { registry } = this.#deps
+    const figures = await sweepFigures((await this.#deps.database()).control, { names: registry.names })
+    return figures.map((one) => statusOf(registry.find(one.name), one))
+  }
+
+  /** One sweep, and how many rows are due that nobody has claimed; counts no further than 10,000. */
+  async get(name: string): Promise<SweepStatus & { due: number }> {
+    const definition = this.#deps.registry.find(name)
+    const { control } = await this.#deps.database()
+    const [figures] = await sweepFigures(control, { names: [name] })
+    const swept = await resolveSweptTable(control, definition.names)
+    const due = await countDue(control, swept, { sweep: name, most: mostCounted })
+    return { ...statusOf(definition, figures), due }
+  }
+
+  /** Has all workers look for due rows now, within a moment; a hold of the circuit breaker is over. */
+  async run(name: string): Promise<void> {
+    this.#deps.registry.find(name)
+    await wantSweep((await this.#deps.database()).control, { name })
+    this.#deps.wake(name)
+  }
+
+  /** Rows that were isolated, latest first. */
+  async quarantined(name: string, { limit = 100 }: { limit?: number } = {}): Promise<QuarantinedSweepRow[]> {
+    this.#deps.registry.find(name)
+    const { control } = await this.#deps.database()
+    const rows = await quarantinedClaims(control, { sweep: name, limit: Math.min(Math.max(1, limit), 10_000) })
+    return rows.map(({ quarantined_at: at, ...row }) => ({ ...row, at }))
+  }
+
+  /** Takes up isolated rows again, with the same idempotency key: one by its key, or all. Gives their number. */
+  async retry(name: string, key?: readonly (string | number)[]): Promise<number> {
+    this.#deps.registry.find(name)
+    const { control } = await this.#deps.database()
+    const rows = await retryClaims(control, { sweep: name, key: key?.map(String) ?? null })
+    if (rows.length > 0) this.#deps.wake(name)
+    return rows.length
+  }
+}
+
+function statusOf({ name, names: { table } }: SweepDefinition, figures: SweepFigures | undefined): SweepStatus {
+  const {
+    claimed = 0,
+    waiting = 0,
+    quarantined = 0,
+    held_until: until = null,
+    held_reason: reason = '',
+  } = figures ?? {}
+  return { name, table, claimed, waiting, quarantined, held: until === null ? null : { reason: reason ?? '', until } }
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EventName } from '../../../src/index.ts'
+import type { TestDatabase } from '../../support/database.ts'
+import { spawnWorker, type SpawnedWorker } from '../../support/worker.ts'
+
+export const leaseMs = 1_500
+
+const profile = {
+  worker: { concurrency: 1, lease: leaseMs, poll: '100ms', noProgress: '10s', stop: '2s' },
+  timeouts: { statement: '5s', lock: '2s', idleInTransaction: '4s' },
+} as const
+
+interface FleetOptions {
+  db: TestDatabase
+  sweeps: string
+  size: number
+  package?: URL
+}
+
+/** Several worker processes on the same sweeps, to be killed, stopped and replaced. */
+export class SweepFleet implements AsyncDisposable {
+  readonly #options: FleetOptions
+  readonly #all: SpawnedWorker[] = []
+
+  constructor(options: FleetOptions) {
+    this.#options = options
+  }
+
+  async start(): Promise<void> {
+    for (let i = 0; i < this.#options.size; i++) await this.spawn()
+  }
+
+  async spawn(): Promise<void> {
+    const { db, sweeps, package: home } = this.#options
+    const at = home === undefined ? {} : { package: home }
+    this.#all.push(await spawnWorker({ url: db.workerUrl, sweeps, profile, ...at }))
+  }
+
+  get alive(): SpawnedWorker[] {
+    return this.#all.filter(({ process: child }) => child.exitCode === null && child.signalCode === null)
+  }
+
+  /** How often an event was seen in all workers, also in those that are gone; of rows, where it counts rows. */
+  count(name: EventName): number {
+    return this.#all
+      .flatMap(({ events }) => events.all.filter(({ event }) => event === name))
+      .reduce((sum, { payload }) => sum + ('count' in payload ? payload.count : 1), 0)
+  }
+
+  /** A worker that has claimed rows right now. */
+  async holder(except: ReadonlySet<number>): Promise<SpawnedWorker | undefined> {
+    const rows = await this.#options.db.query<{ pid: number }>(
+      `select w.pid from sluice.sweep_claim c join sluice.worker w on w.id = c.worker_id
+       group by w.pid order by count(*) * random() desc`,
+    )
+    const pids = rows.map(({ pid }) => pid).filter((pid) => !except.has(pid))
+    return this.alive.find(({ pid }) => pids.includes(pid))
+  }
+
+  /** Kills a worker that has claimed rows, and puts another one in its place. */
+  async kill(asleep: ReadonlySet<number>): Promise<boolean> {
+    await sleep(Math.random() * 15)
+    const victim = await this.holder(asleep)
+    if (victim === undefined) return false
+    victim.kill('SIGKILL')
+    await victim.exited
+    await this.spawn()
+    return true
+  }
+
+  /** Puts a worker that has claimed rows to sleep for longer than its lease. */
+  async stop(asleep: Set<number>, nth: number): Promise<{ woken: Promise<void> } | undefined> {
+    const victim = await this.holder(asleep)
+    if (victim === undefined) return undefined
+    victim.kill('SIGSTOP')
+    asleep.add(victim.pid)
+    const wake = async (): Promise<void> => {
+      await sleep(leaseMs * 2 + (nth % 3) * 1_000)
+      victim.kill('SIGCONT')
+      await sleep(500)
+      asleep.delete(victim.pid)
+    }
+    return { woken: wake() }
+  }
+
+  lastWords(): string {
+    return this.alive.map(({ pid, stderr }) => `${pid}: ${stderr.slice(-5).join('\n  ')}`).join('\n')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#all.map((worker) => worker[Symbol.asyncDispose]()))
+  }
+}
