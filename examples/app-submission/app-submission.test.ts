@@ -8,6 +8,8 @@ import { submissions } from './machine.ts'
 import config from './sluice.config.ts'
 import { appStore } from './store.ts'
 
+vi.setConfig({ testTimeout: 120_000 })
+
 let db: TestDatabase
 let sluice: Sluice
 let jobs: TestJobs
@@ -86,7 +88,7 @@ test('an attempt that fails behind its upload repeats it with the same key', asy
     throw new Error('the answer was lost')
   })
   const id = await submit()
-  await jobs.drain()
+  await jobs.drain({ until: ({ ending }) => ending.kind === 'retried' })
   expect(await stateOf(id)).toBe('validated')
   await jobs.clock.travel('1m')
   await jobs.drain()

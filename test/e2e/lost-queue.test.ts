@@ -4,7 +4,7 @@ import { failingIn, loseQueue, stories } from '../torture/reconciler/scenario.ts
 
 test.each(Object.entries(stories))(
   '%s come to their end, each once, whatever happens to the queue',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (_, story) => {
     const outcome = await loseQueue(story, {
       clusterUrl: inject('clusterUrl'),

@@ -139,7 +139,7 @@ const twoWorkersRace: Scenario = async (layer) => {
   await using one = await worker()
   await using _two = await worker()
   await one.jobs.enqueue(definition, args)
-  await until('the first is inside', () => inside === 1)
+  await until('the first is inside', () => inside === 1, 60_000)
   await one.jobs.enqueue(definition, args)
   await until('the second is inside, too, or waits', async () => inside === 2 || (await waiting()) > 0, 60_000)
   gate.emit('open')

@@ -1,11 +1,14 @@
 import { EventEmitter, once } from 'node:events'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { defineJob, defineReconciler, Sluice, sql, type ReconcilerDefinition } from '../../src/index.ts'
 import { testJobs } from '../../src/testing/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { drained, jobWorker, openClient, startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
+
+vi.setConfig({ testTimeout: 180_000 })
+const limitMs = 90_000
 
 let db: TestDatabase
 
@@ -114,9 +117,9 @@ test('of many workers one runs an interval', async () => {
   const reconciler = reconcile()
   await insert(1, 10)
   const workers = await Promise.all([1, 2, 3].map(() => startedWorker(db, [finish], {}, { reconcilers: [reconciler] })))
-  await until('all records are done', async () => (await open()) === 0)
+  await until('all records are done', async () => (await open()) === 0, limitMs)
   // All of them have looked by then.
-  await Promise.all(workers.map(({ events }) => events.event('worker.started')))
+  await Promise.all(workers.map(({ events }) => events.event('worker.started', { limitMs })))
   await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()))
   expect(workers.reduce((sum, { events }) => sum + events.count('reconciler.finished'), 0)).toBe(1)
 })
@@ -130,9 +133,9 @@ test('intervals follow each other by themselves', async () => {
       reconcilers: [reconcile({ every: '200ms', jitter: '10ms' })],
     },
   )
-  await worker.events.event('reconciler.finished', { nth: 2 })
+  await worker.events.event('reconciler.finished', { nth: 2, limitMs })
   await insert(1, 3)
-  await until('all records are done', async () => (await open()) === 0)
+  await until('all records are done', async () => (await open()) === 0, limitMs)
 })
 
 test('a run that has lost its interval stops before it enqueues more', async () => {
@@ -186,10 +189,10 @@ describe('after a loss', () => {
   test('of its own row it runs at once', async () => {
     await using worker = jobWorker(db, [finish], {}, { reconcilers: [reconcile({ every: '500ms', jitter: '10ms' })] })
     await worker.sluice.start()
-    await worker.events.event('reconciler.finished')
+    await worker.events.event('reconciler.finished', { limitMs })
     await insert(1, 3)
     await db.query(`truncate ${allTables}`)
-    await until('all records are done', async () => (await open()) === 0)
-    await drained(db)
+    await until('all records are done', async () => (await open()) === 0, limitMs)
+    await drained(db, limitMs)
   })
 })

@@ -65,12 +65,19 @@ export async function loseQueue(story: Story, plan: Plan): Promise<Outcome> {
   let [there, lostJobs, losses] = [0, 0, 0]
   for (const [nth, harm] of harms.entries()) {
     const target = Math.ceil(((nth + 1) * plan.rows) / harms.length)
-    await feed(story, { db, sluice, from: there + 1, to: target })
-    const before = there
+    const most = harm === 'kill' ? target : target - Math.ceil((target - there) / 4)
+    await feed(story, { db, sluice, from: there + 1, to: most })
+    const half = (there + most) / 2
     there = target
-    await until('half of the new rows have ended', async () => (await ended()) >= (before + target) / 2, patienceMs)
+    await until('half of the new rows have ended', async () => (await ended()) >= half, patienceMs)
     if (harm === 'kill') await workers.killOne()
-    else lostJobs += await lose(db, (losses += 1) === plan.losses ? 2 : losses % 3)
+    else {
+      // So that there is surely something to lose, however fast the workers are.
+      await sluice.queues.pause('default')
+      await feed(story, { db, sluice, from: most + 1, to: target })
+      lostJobs += await lose(db, (losses += 1) === plan.losses ? 2 : losses % 3)
+      await sluice.queues.resume('default')
+    }
   }
   const harmed = Date.now()
   await until('all rows have ended', async () => (await ended()) === plan.rows, patienceMs)
