@@ -159,8 +159,7 @@ export function defineSweep<Row extends object = Record<string, unknown>>(spec: 
       forMs: ms(spec.breaker?.for, sweepDefaults.breaker.for),
     },
     intervalMs: ms(spec.interval, sweepDefaults.interval),
-    effect:
-      spec.effect === undefined ? undefined : (context) => spec.effect?.(context as unknown as SweepContext<Row>),
+    effect: spec.effect === undefined ? undefined : (context) => spec.effect?.(context as unknown as SweepContext<Row>),
     version(row) {
       const version = spec.version?.(row as Row) ?? undefined
       // What is stored is text, and compared with what comes later.
