@@ -61,10 +61,13 @@ async function activate({ tx }: { tx: Connection }): Promise<void> {
 
 const timesDone = (): Promise<number> => db.value('select count(*)::int from done')
 
-/** How many sessions of this database wait for a lock of another. */
-const waiting = (): Promise<number> =>
-  db.value(`select count(*)::int from pg_stat_activity
-            where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0`)
+/** Whether a session waits for another in such a statement. Workers also wait for each other, in others and shortly. */
+const waitsIn = (statement: string): Promise<boolean> =>
+  db.value(
+    `select count(*) > 0 from pg_stat_activity
+     where datname = current_database() and query like $1 and cardinality(pg_blocking_pids(pid)) > 0`,
+    [statement],
+  )
 
 type Scenario = (layer: Layer) => Promise<boolean>
 
@@ -141,7 +144,11 @@ const twoWorkersRace: Scenario = async (layer) => {
   await one.jobs.enqueue(definition, args)
   await until('the first is inside', () => inside === 1, 60_000)
   await one.jobs.enqueue(definition, args)
-  await until('the second is inside, too, or waits', async () => inside === 2 || (await waiting()) > 0, 60_000)
+  await until(
+    'the second is inside, too, or waits',
+    async () => inside === 2 || (await waitsIn('%accounts%for update%')),
+    60_000,
+  )
   gate.emit('open')
   await drained(db, 60_000)
   return most === 1
@@ -157,7 +164,11 @@ const twoEnqueueAtOnce: Scenario = async (layer) => {
   await sluice.jobs.enqueue(definition, args, { tx: user })
   let enqueued = false
   const scheduler = sluice.jobs.enqueue(definition, args).then(() => (enqueued = true))
-  await until('the second is done, or waits for the first', async () => enqueued || (await waiting()) > 0, 60_000)
+  await until(
+    'the second is done, or waits for the first',
+    async () => enqueued || (await waitsIn('%sluice.enqueue(%')),
+    60_000,
+  )
   await user.query('commit')
   await scheduler
   return (await db.value('select count(*)::int from sluice.job')) === 1
