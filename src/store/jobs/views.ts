@@ -52,7 +52,8 @@ const claimedBy = `(select k.worker_id from sluice.job_claim k
 const liveState = `case when j.claim_id is not null or (j.state = 0 and l.ids @> j.id) then 'running' when j.state in (2, 3) then 'scheduled'
        when j.state = 1 then 'blocked' else 'waiting' end`
 
-const liveColumns = `j.id, c.name, q.name as queue, ${liveState} as state, ${priority('j.priority')} as priority, j.attempt, j.crashes,
+const liveColumns = `j.id, c.name, q.name as queue, ${liveState} as state, ${priority('j.priority')} as priority,
+     case when j.state = 0 and l.ids @> j.id then 1 else j.attempt end as attempt, j.crashes,
      j.args, j.tags, j.key, not exists (select from sluice.worker w where c.name = any(w.jobs)
        and w.seen_at > clock_timestamp() - interval '2 minutes') as parked,
      ${claimedBy} as worker_id, null::text as reason,
