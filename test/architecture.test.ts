@@ -72,7 +72,7 @@ const mayImport: Record<string, string[]> = {
     'errors',
     '@standard-schema/spec',
   ],
-  sweeps: ['targets', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
+  sweeps: ['targets', 'windows', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
   adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
   config: [

@@ -66,6 +66,7 @@ export const wantSweep = statement<{ name: string }, { wanted_at: Date }>(
 
 export interface SweepFigures {
   name: string
+  now: Date
   held_until: Date | null
   held_reason: string | null
   claimed: number
@@ -76,7 +77,7 @@ export interface SweepFigures {
 /** What is stored of some sweeps, in the order of their names. */
 export const sweepFigures = statement<{ names: readonly string[] }, SweepFigures>(
   'sweep.figures',
-  `select n.name, s.held_reason, case when s.held_until > clock_timestamp() then s.held_until end as held_until,
+  `select n.name, clock_timestamp() as now, s.held_reason, case when s.held_until > clock_timestamp() then s.held_until end as held_until,
      count(c.key) filter (where c.worker_id is not null)::int as claimed,
      count(c.key) filter (where c.worker_id is null and c.quarantined_at is null)::int as waiting,
      count(c.key) filter (where c.quarantined_at is not null)::int as quarantined

@@ -25,7 +25,7 @@ const options = [
   'attempts',
   'breaker',
   'interval',
-  'openAt',
+  'window',
 ]
 
 /** Refuses a definition that cannot work, where it is written. */
@@ -45,7 +45,7 @@ export function checkSweep(spec: AnySpec): void {
   if (!isColumns(spec.key)) refuse('"key" must be a column, or a list of columns')
   if (spec.order !== undefined && !isColumns(spec.order)) refuse('"order" must be a column, or a list of columns')
   if (!(spec.due instanceof Sql)) refuse('"due" must be a condition in SQL, such as sql`expires_at < now()`')
-  for (const option of ['effect', 'version', 'openAt'] as const) {
+  for (const option of ['effect', 'version'] as const) {
     if (spec[option] !== undefined && typeof spec[option] !== 'function') refuse(`"${option}" must be a function`)
   }
   checkClaim(spec, refuse)

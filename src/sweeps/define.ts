@@ -5,6 +5,7 @@ import { storable } from '../std/storable.ts'
 import type { Finalising } from '../targets/finalise.ts'
 import type { SweptNames } from '../targets/swept-table.ts'
 import { checkSweep } from './check.ts'
+import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
 
 /** The name of a column of a row. */
 export type ColumnOf<Row> = Extract<keyof Row, string>
@@ -70,8 +71,8 @@ export interface SweepSpec<Row> {
   breaker?: { failures?: number; for?: Duration }
   /** Wait between looks for due rows when there were none. */
   interval?: Duration
-  /** Whether the sweep may work at this moment, by the database's clock. Claims are not begun while it says no. */
-  openAt?(now: Date): boolean
+  /** The hours in which rows may be claimed, by the database's clock, such as `'00:00-06:00 Europe/Berlin'`. Default: all. */
+  window?: WindowSpec
 }
 
 /** A defined sweep. */
@@ -87,7 +88,7 @@ export interface SweepDefinition {
   readonly intervalMs: number
   readonly effect: ((context: SweepContext<Record<string, unknown>>) => unknown) | undefined
   version(row: Record<string, unknown>): string | undefined
-  openAt(now: Date): boolean
+  readonly window: Window | undefined
 }
 
 /** The sweeps that a process knows. */
@@ -165,7 +166,7 @@ export function defineSweep<Row extends object = Record<string, unknown>>(spec: 
       // What is stored is text, and compared with what comes later.
       return version === undefined ? undefined : storable(version, 2_000)
     },
-    openAt: (now) => spec.openAt?.(now) ?? true,
+    window: spec.window === undefined ? undefined : defineWindow(spec.window),
   }
 }
 

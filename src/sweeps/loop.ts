@@ -7,6 +7,7 @@ import { fresh, type Recent } from './breaker.ts'
 import { claimDue, claimOffered } from './claim.ts'
 import type { ClaimedBatch, Place } from './place.ts'
 import { BatchRun } from './run.ts'
+import { isOpen } from '../windows/window.ts'
 
 /** Works on one sweep in one process until the shift stops: batch after batch until drained, then it sleeps. */
 export class SweepLoop {
@@ -65,7 +66,7 @@ export class SweepLoop {
       this.#recent = { inARow: 0, trial: true }
       return Math.min(look.held_ms, this.#pollMs)
     }
-    if (!definition.openAt(look.now)) return this.#pollMs
+    if (definition.window !== undefined && !isOpen(definition.window, look.now)) return this.#pollMs
     const batch = await this.#claim(look.offered)
     if (batch === undefined) return this.#pollMs
     this.#place.telemetry.emit('sweep.claimed', { name, count: batch.rows.length })

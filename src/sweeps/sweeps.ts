@@ -5,6 +5,7 @@ import { sweepFigures, wantSweep, type SweepFigures } from '../store/sweeps.ts'
 import { countDue } from '../targets/claim.ts'
 import { resolveSweptTable } from '../targets/swept-table.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import { closedReason, isOpen, nextOpening, type Window } from '../windows/window.ts'
 import type { SweepDefinition, SweepRegistry } from './define.ts'
 
 /** A sweep and what it has at hand. */
@@ -18,7 +19,7 @@ export interface SweepStatus {
   /** Rows that were isolated with their error. */
   quarantined: number
   /** Why the sweep does nothing until when; null: it may work. */
-  held: { reason: string; until: Date } | null
+  held: { reason: string; until: Date | null } | null
 }
 
 /** A row that was isolated, and the error of its last attempt. */
@@ -64,6 +65,7 @@ export class Sweeps {
     const [figures] = await sweepFigures(control, { names: [name] })
     const swept = await resolveSweptTable(control, definition.names)
     const due = await countDue(control, swept, { sweep: name, most: mostCounted })
+    if (figures === undefined) throw new Error('a sweep has figures, known or not')
     return { ...statusOf(definition, figures), due }
   }
 
@@ -92,13 +94,15 @@ export class Sweeps {
   }
 }
 
-function statusOf({ name, names: { table } }: SweepDefinition, figures: SweepFigures | undefined): SweepStatus {
-  const {
-    claimed = 0,
-    waiting = 0,
-    quarantined = 0,
-    held_until: until = null,
-    held_reason: reason = '',
-  } = figures ?? {}
-  return { name, table, claimed, waiting, quarantined, held: until === null ? null : { reason: reason ?? '', until } }
+function statusOf(
+  { name, names: { table }, window }: SweepDefinition,
+  { claimed, waiting, quarantined, now, held_until: until, held_reason: reason }: SweepFigures,
+): SweepStatus {
+  const held = until === null ? closed(window, now) : { reason: reason ?? '', until }
+  return { name, table, claimed, waiting, quarantined, held }
+}
+
+function closed(window: Window | undefined, now: Date): SweepStatus['held'] {
+  if (window === undefined || isOpen(window, now)) return null
+  return { reason: closedReason(window, now), until: nextOpening(window, now) }
 }

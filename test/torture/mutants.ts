@@ -15,8 +15,8 @@ export const mutants = {
     edits: [
       {
         file: 'operations/sub-batch.js',
-        from: /return work\.database\.work\.transaction\(async \(transaction\) => \{\s*const fenced = await passFence\(transaction, work, next\.window\.lower\);\s*const slice/,
-        to: `const fenced = await passFence(work.database.control, work, next.window.lower);
+        from: /return work\.database\.work\.transaction\(async \(transaction\) => \{\s*const fenced = await passOpenFence\(transaction, work, next\.window\.lower\);\s*const slice/,
+        to: `const fenced = await passOpenFence(work.database.control, work, next.window.lower);
     return work.database.work.transaction(async (transaction) => {
         const slice`,
       },

@@ -23,8 +23,13 @@ export function sweepSentence({
     `${count(waiting)} to be tried again`,
     `${count(quarantined)} isolated`,
   ]
-  const hold = held === null ? '' : `; held until ${moment(held.until)}: ${held.reason}`
+  const hold = held === null ? '' : `; ${holdText(held)}`
   return `sweep ${name} on ${table}: ${parts.join(', ')}${hold}`
+}
+
+/** Why a sweep does nothing, and until when. */
+export function holdText({ reason, until }: NonNullable<SweepStatus['held']>): string {
+  return until === null ? `held: ${reason}` : `held until ${moment(until)}: ${reason}`
 }
 
 /** Isolated rows in a table. */

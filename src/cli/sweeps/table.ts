@@ -1,7 +1,8 @@
 import type { SweepStatus } from '../../index.ts'
-import { count, moment } from '../figures.ts'
+import { count } from '../figures.ts'
 import { tableLines, type Column } from '../layout.ts'
 import type { Line, Part } from '../output.ts'
+import { holdText } from './lines.ts'
 
 const columns: readonly Column[] = [
   { title: 'sweep', least: 8 },
@@ -22,7 +23,7 @@ export function sweepTable(sweeps: readonly SweepStatus[], width?: number): Line
       count(claimed),
       count(waiting),
       quarantined === 0 ? '0' : ['yellow', count(quarantined)],
-      held === null ? '' : ['yellow', `held until ${moment(held.until)}: ${held.reason}`],
+      held === null ? '' : ['yellow', holdText(held)],
     ]),
     width,
   )
