@@ -12,6 +12,7 @@ const call = async (path, init, fine) => {
 const shape = {
   batch: 50,
   timeout: '1s',
+  attempts: 6,
   interval: '200ms',
   breaker: { failures: 5, for: '1s' },
 }
