@@ -31,7 +31,7 @@ test(
 test('a planted bug, the version not given to the effect, is caught by this suite', limit, async () => {
   await using planted = await plant('sweep-version-not-given')
   // Slow deletes: what is made anew meanwhile is there before they take effect.
-  const slow = { latencyMs: 150, recreations: 10, pastes: 100, objects: 50 }
+  const slow = { latencyMs: 150, recreations: 40, pastes: 100, objects: 50 }
   const outcome = await tortureSweeps({
     ...small,
     ...slow,

@@ -47,32 +47,18 @@ export class SweepFleet implements AsyncDisposable {
       .reduce((sum, { payload }) => sum + ('count' in payload ? payload.count : 1), 0)
   }
 
-  /** A worker that has claimed rows right now. */
-  async holder(except: ReadonlySet<number>): Promise<SpawnedWorker | undefined> {
-    const rows = await this.#options.db.query<{ pid: number }>(
-      `select w.pid from sluice.sweep_claim c join sluice.worker w on w.id = c.worker_id
-       group by w.pid order by count(*) * random() desc`,
-    )
-    const pids = rows.map(({ pid }) => pid).filter((pid) => !except.has(pid))
-    return this.alive.find(({ pid }) => pids.includes(pid))
-  }
-
   /** Kills a worker that has claimed rows, and puts another one in its place. */
-  async kill(asleep: ReadonlySet<number>): Promise<boolean> {
+  async kill(asleep: ReadonlySet<number>): Promise<void> {
     await sleep(Math.random() * 15)
-    const victim = await this.holder(asleep)
-    if (victim === undefined) return false
+    const victim = await this.#freeze(asleep)
     victim.kill('SIGKILL')
     await victim.exited
     await this.spawn()
-    return true
   }
 
   /** Puts a worker that has claimed rows to sleep for longer than its lease. */
-  async stop(asleep: Set<number>, nth: number): Promise<{ woken: Promise<void> } | undefined> {
-    const victim = await this.holder(asleep)
-    if (victim === undefined) return undefined
-    victim.kill('SIGSTOP')
+  async stop(asleep: Set<number>, nth: number): Promise<{ woken: Promise<void> }> {
+    const victim = await this.#freeze(asleep)
     asleep.add(victim.pid)
     const wake = async (): Promise<void> => {
       await sleep(leaseMs * 2 + (nth % 3) * 1_000)
@@ -81,6 +67,28 @@ export class SweepFleet implements AsyncDisposable {
       asleep.delete(victim.pid)
     }
     return { woken: wake() }
+  }
+
+  /** A worker that has claimed rows, stopped, so that it has them still. */
+  async #freeze(except: ReadonlySet<number>): Promise<SpawnedWorker> {
+    for (const end = Date.now() + 60_000; Date.now() < end; await sleep(20)) {
+      const holders = await this.#holders()
+      const victim = this.alive.find(({ pid }) => holders.includes(pid) && !except.has(pid))
+      if (victim === undefined) continue
+      victim.kill('SIGSTOP')
+      if ((await this.#holders()).includes(victim.pid)) return victim
+      victim.kill('SIGCONT')
+    }
+    throw new Error(`no worker has claimed rows\n${this.lastWords()}`)
+  }
+
+  /** The processes that have claimed rows right now, in no order. */
+  async #holders(): Promise<number[]> {
+    const rows = await this.#options.db.query<{ pid: number }>(
+      `select w.pid from sluice.sweep_claim c join sluice.worker w on w.id = c.worker_id
+       group by w.pid order by random()`,
+    )
+    return rows.map(({ pid }) => pid)
   }
 
   lastWords(): string {

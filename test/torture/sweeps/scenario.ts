@@ -87,13 +87,14 @@ async function harm(plan: Plan, scene: Scene): Promise<Hits> {
   for (const [i, deed] of deeds.entries()) {
     await reached(scene, (i + 0.5) / (deeds.length + 1))
     if (deed === 'outage') wakes.push(outage(scene.store, plan.outageMs))
-    else if (deed === 'kill') hits.kills += Number(await scene.fleet.kill(asleep))
-    else {
+    else if (deed === 'kill') {
+      await scene.fleet.kill(asleep)
+      hits.kills += 1
+    } else {
       // One stays awake to take over.
       while (asleep.size >= plan.processes - 1) await sleep(50)
-      const stopped = await scene.fleet.stop(asleep, i)
-      if (stopped !== undefined) wakes.push(stopped.woken)
-      hits.stops += Number(stopped !== undefined)
+      wakes.push((await scene.fleet.stop(asleep, i)).woken)
+      hits.stops += 1
     }
   }
   await Promise.all(wakes)
