@@ -20,6 +20,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
     pool: 'forks',
+    // Most of a short test file is the loading of modules; they keep no state.
+    isolate: false,
+    unstubEnvs: true,
     maxWorkers: 3,
     testTimeout: 120_000,
     hookTimeout: 60_000,

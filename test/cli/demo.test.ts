@@ -8,7 +8,7 @@ const leftovers = async (): Promise<string[]> =>
 
 test(
   'the demo kills a worker, verifies the result with SQL, and leaves nothing behind',
-  { timeout: 90_000 },
+  { timeout: 180_000 },
   async () => {
     await using folder = await temporaryFolder()
     const before = await leftovers()

@@ -17,7 +17,7 @@ const sizes = {
 const systems = ['sluice', 'insert']
 const only = ['drain', 'oldSnapshot', 'concurrentEnqueue']
 
-test('the jobs benchmark runs without its peers, and says what Sluice reached', { timeout: 60_000 }, async () => {
+test('the jobs benchmark runs without its peers, and says what Sluice reached', { timeout: 180_000 }, async () => {
   const said: string[] = []
   const url = inject('clusterUrl')
 

@@ -11,7 +11,7 @@ const operations = [defineOperation({
 
 test(
   'workers do their work through a transaction pooler with fewer sessions than they have connections',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     await using db = await testDatabase()
     await db.query('create table counters (id bigint primary key, n int not null default 0)')

@@ -85,7 +85,7 @@ test.each([
   ['carving a batch', /insert into sluice\.batch as b/],
   ['finishing a batch', /^with done as \(\s*delete from sluice\.batch\s/],
   ['finishing an operation', /^with done as materialized/],
-])('a lost answer to %s leaves every row done once', { timeout: 60_000 }, async (_, statement) => {
+])('a lost answer to %s leaves every row done once', { timeout: 180_000 }, async (_, statement) => {
   await using db = await testDatabase()
   const upstream = new URL(db.url)
   await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })

@@ -6,7 +6,20 @@ import { cachedBinaries } from '../../src/embedded/cache.ts'
 import { makeLinks, parseManifest } from '../../src/embedded/links.ts'
 import { type Machine, platformPackage, thisMachine } from '../../src/embedded/platform.ts'
 import { commandOf } from '../../src/embedded/processes.ts'
-import { asRoot, ground, ordinary, ordinaryGround, packageBinaries, query, refusal, start, reported } from './ground.ts'
+import {
+  clearUp,
+  asRoot,
+  ground,
+  ordinary,
+  ordinaryGround,
+  packageBinaries,
+  query,
+  refusal,
+  start,
+  reported,
+} from './ground.ts'
+
+clearUp()
 
 /** Holds the package as npm leaves it when install scripts are off. */
 let copies: string

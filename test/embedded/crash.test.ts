@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import {
+  clearUp,
   gone,
   ground,
   ordinary,
@@ -15,6 +16,8 @@ import {
   start,
   starter,
 } from './ground.ts'
+
+clearUp()
 
 const settled = settledGround()
 

@@ -2,7 +2,9 @@ import { chmod, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { lackOfSpace } from '../../src/embedded/folder.ts'
-import { asRoot, ground, ordinary, ordinaryGround, query, refusal, start, reported, uidOf } from './ground.ts'
+import { clearUp, asRoot, ground, ordinary, ordinaryGround, query, refusal, start, reported, uidOf } from './ground.ts'
+
+clearUp()
 
 test('a path that is a file is refused and left alone', async () => {
   const dataDir = join(await ground(), 'file')

@@ -27,9 +27,16 @@ const require = createRequire(import.meta.url)
 export const packageBinaries = join(dirname(require.resolve(platformPackage(thisMachine()))), '../native')
 
 const undo: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const step of undo.splice(0).toReversed()) await step()
-})
+/** Clears up after each test, and after the last one of the file. */
+export function clearUp(): void {
+  afterEach(async () => {
+    for (const step of undo.splice(0).toReversed()) await step()
+  })
+  afterAll(async () => {
+    await (await compiling)?.remove()
+    compiling = undefined
+  })
+}
 
 /** A folder that everyone can enter; gone after the test. */
 export async function ground(): Promise<string> {
@@ -89,7 +96,6 @@ export interface Starter {
 }
 
 let compiling: ReturnType<typeof compileStarter> | undefined
-afterAll(async () => (await compiling)?.remove())
 
 /** Starts a server in a process of its own. The server is ended after the test, and so is that process. */
 export async function starter({ manner = 'leave', cwd, env, uid, gid, ...options }: StarterOptions): Promise<Starter> {

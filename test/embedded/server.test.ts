@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts'
 import { commandOf, isAlive } from '../../src/embedded/processes.ts'
-import { asRoot, ground, query, refusal, settledGround, start, uidOf } from './ground.ts'
+import { clearUp, asRoot, ground, query, refusal, settledGround, start, uidOf } from './ground.ts'
+
+clearUp()
 
 describe('a fresh server', () => {
   let server: EmbeddedPostgres

@@ -18,6 +18,7 @@ export const count = (more = 1): void => void (cases += more)
 
 /** Says at the end of a file how many cases it had. */
 export function sayCount(): void {
+  cases = 0
   afterAll(() => void process.stdout.write(`bad input: ${cases} cases\n`))
 }
 

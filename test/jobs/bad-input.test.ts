@@ -13,7 +13,7 @@ const failing = (): never => {
 }
 
 describe.each(['enqueue', 'enqueueMany'] as const)('args given to %s', (verb) => {
-  test('are refused before anything is written, or reach the handler unchanged', { timeout: 60_000 }, async () => {
+  test('are refused before anything is written, or reach the handler unchanged', { timeout: 180_000 }, async () => {
     await using db = await testDatabase()
     const { take, got } = taking()
     await using worker = jobWorker(db, [take])
@@ -69,7 +69,7 @@ test('what SQL gives to sluice.enqueue is refused in clear words, or reaches the
 describe('keys', () => {
   test.each(['unique', 'concurrency'] as const)(
     'of %s are refused or kept as they are',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async (kind) => {
       await using db = await testDatabase()
       let key: unknown

@@ -8,7 +8,7 @@ import { until } from '../support/wait.ts'
 const numbered = z.object({ n: z.number() })
 const nothing = defineJob({ name: 'nothing', args: numbered, perform: () => undefined })
 
-test('two workers share two thousand jobs, and none runs twice', { timeout: 60_000 }, async () => {
+test('two workers share two thousand jobs, and none runs twice', { timeout: 180_000 }, async () => {
   await using db = await testDatabase()
   const runs = new Map<number, string[]>()
   const seen = new Set<string>()

@@ -173,7 +173,7 @@ describe('jobs of a key', () => {
   })
 })
 
-test('a limit holds across processes, one of which is killed with SIGKILL', { timeout: 90_000 }, async () => {
+test('a limit holds across processes, one of which is killed with SIGKILL', { timeout: 180_000 }, async () => {
   await using db = await withSpans(await testDatabase())
   const jobs = `
 import pg from '${import.meta.resolve('pg')}'

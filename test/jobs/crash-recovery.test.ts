@@ -21,7 +21,7 @@ import { spawnWorker } from '../support/worker.ts'
 const numbered = z.object({ n: z.number() })
 const many = (length: number): { n: number }[] => Array.from({ length }, (_, n) => ({ n }))
 const anyArgs = `{ '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } }`
-const limit = { timeout: 90_000 }
+const limit = { timeout: 180_000 }
 
 const attemptsOf = (db: TestDatabase, verdict: string): Promise<number> =>
   db.value('select count(*)::int from sluice.job_attempt where verdict = $1', [verdict])

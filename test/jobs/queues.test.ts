@@ -42,7 +42,7 @@ test('a worker that names none finds a queue that is made later', async () => {
   expect(await worker.events.event('job.finished', { nth: 2 })).toMatchObject({ queue: 'brand-new' })
 })
 
-test('a heavier queue is served more often, and a lighter one all the same', { timeout: 60_000 }, async () => {
+test('a heavier queue is served more often, and a lighter one all the same', { timeout: 180_000 }, async () => {
   await using db = await testDatabase()
   const order: string[] = []
   const slow = defineJob({
@@ -90,7 +90,7 @@ describe('a paused queue', () => {
 })
 
 describe('a queue with a rate', () => {
-  test('starts no more jobs than its tokens allow, over all workers', { timeout: 60_000 }, async () => {
+  test('starts no more jobs than its tokens allow, over all workers', { timeout: 180_000 }, async () => {
     await using db = await testDatabase()
     await using ada = jobWorker(db, [noop], { concurrency: 20 })
     await using bob = jobWorker(db, [noop], { concurrency: 20 })

@@ -142,7 +142,7 @@ test('what is enqueued from inside joins the transaction, keyed and unique jobs 
 
 test(
   'the answer to COMMIT may be lost: the row of the job tells that it took effect',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     await using db = await withLedger(await testDatabase())
     const upstream = new URL(db.url)

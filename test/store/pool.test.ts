@@ -76,7 +76,7 @@ test('work that goes on after its transaction reaches no connection any more', a
 
 test(
   'an answer that never comes ends in an error, and the socket does not return to the pool',
-  { timeout: 30_000 },
+  { timeout: 180_000 },
   async () => {
     const { proxy, url } = await proxied()
     await using _ = proxy

@@ -311,7 +311,8 @@ declare
   fresh_owners bigint[];
 begin
   -- Next in line. What was claimed when a worker died may have been its death, or only fetched ahead: it comes only
-  -- where it can begin at once, so that a second death says more; after that, one at a time.
+  -- where it can begin at once, so that a second death says more; after that, one at a time, and after the third
+  -- never: the sweep isolates it.
   if exists (select from sluice.job j where j.state = 4 and j.claim_id is null) then
     picked := array(
       select j.ctid
@@ -341,7 +342,7 @@ begin
       cross join lateral (
         select ctid from sluice.job j
         where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
-          and j.claim_id is null and j.crashes > 1 and j.class_id = any(p_class_ids)
+          and j.claim_id is null and j.crashes = 2 and j.class_id = any(p_class_ids)
         order by j.queue_id, j.priority, j.id
         limit p_suspects
         for update skip locked) j
