@@ -1,4 +1,5 @@
 import { defineConfig, type Plugin } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
  * From source, the thread that renews leases needs a loader for TypeScript, which takes most of a second each time; the
@@ -14,6 +15,16 @@ const builtThread: Plugin = {
   },
 }
 
+const isLong = ({ moduleId }: TestSpecification): boolean =>
+  /\/test\/(e2e|operations\/(lifecycle|model|worker)|jobs\/crash|schedules\/keep|cli\/(demo|usage))/.test(moduleId)
+
+/** The files that take longest, by waiting for leases to end, begin first: at the end nothing would run beside them. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return Promise.resolve([...files.filter(isLong), ...files.filter((file) => !isLong(file))])
+  }
+}
+
 export default defineConfig({
   plugins: [builtThread],
   test: {
@@ -23,7 +34,8 @@ export default defineConfig({
     // Most of a short test file is the loading of modules; they keep no state.
     isolate: false,
     unstubEnvs: true,
-    maxWorkers: 3,
+    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 120_000,
     hookTimeout: 60_000,
     reporters: ['default'],

@@ -205,6 +205,26 @@ describe('run, discard and cancel', () => {
   })
 })
 
+test('who waits to end a job that somebody has locked holds up no claim', async () => {
+  await using db = await testDatabase()
+  await using worker = jobWorker(db, [noop])
+  const [first] = await worker.jobs.enqueueMany(noop, many(1), { queue: 'paused' })
+  await worker.sluice.queues.pause('paused')
+  await using other = await openClient(db.url)
+  await other.query('begin')
+  await other.query('select from sluice.job where id = $1 for update', [first?.id])
+  const ended = worker.jobs.cancel(first?.id ?? 0)
+  const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%end_waiting%'`
+  await until('it waits', async () => (await db.query(waiting)).length > 0)
+
+  await worker.sluice.start()
+  const { id } = await worker.jobs.enqueue(noop, { n: 2 })
+  expect(await worker.jobs.wait(id)).toMatchObject({ state: 'succeeded' })
+
+  await other.query('rollback')
+  expect(await ended).toMatchObject({ state: 'cancelled' })
+})
+
 describe('in bulk', () => {
   test('all jobs of a query are retried by a job of its own, which can be watched', async () => {
     await using db = await testDatabase()

@@ -443,7 +443,16 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
-  perform sluice.lock_claims();
+  -- Rows that somebody has locked are waited for here: whoever holds the lock of claims waits for nobody.
+  perform
+  from sluice.job j
+  where j.id = any(p_ids) and j.claim_id is null
+    and not (j.state = 0 and exists (select from sluice.job_claim c where c.job_ids @> j.id))
+  order by j.id
+  for update;
+  if exists (select from sluice.job j where j.id = any(p_ids) and j.state = 0) then
+    perform sluice.lock_claims();
+  end if;
   return query
     with listed as materialized (
       select r from sluice.job_claim c cross join lateral unnest(c.job_ids) r
