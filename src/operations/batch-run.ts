@@ -1,6 +1,6 @@
 import type { HeldClaim } from '../runtime/leases.ts'
 import { errorRecord } from '../std/error-record.ts'
-import type { ClaimedBatch } from '../store/batches.ts'
+import { survived, type ClaimedBatch } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
@@ -37,9 +37,14 @@ export function about({ operation, batch }: Pick<BatchRun, 'operation' | 'batch'
   return { operationId: operation.id, name: operation.name, batchId: batch.id, batch: batch.seq }
 }
 
-/** Says that the fence refused: nothing more is done or reported for this claim. */
+/**
+ * Says that the fence refused: nothing more is done for this claim. A holder whose work moved was cut off and did not
+ * die on these rows; it says so, or three outages would isolate rows that are good. What it cannot say, for want of a
+ * connection, stays counted.
+ */
 export function lost(run: BatchRun, at: 'renewal' | 'sub-batch' | 'finish'): void {
   run.telemetry.emit('batch.lost', { ...about(run), at })
+  if (run.held.moving()) survived(run.database.control, run.held).catch(() => undefined)
 }
 
 /** Says that something could not be settled and is left to the lease. */

@@ -207,11 +207,24 @@ export const rescue = statement<void, { id: string; operation_id: string; worker
    update sluice.batch b
    set state = 'ready', nonce = null, worker_id = null, lease_until = null, ready_at = clock_timestamp(),
      crashes = case when b.crash_checkpoint is not distinct from b.checkpoint then b.crashes + 1 else 1 end,
-     crash_checkpoint = b.checkpoint
+     crash_checkpoint = b.checkpoint, crash_nonce = b.nonce
    from expired e
    where b.id = e.id
      and b.state = 'running'
      and b.lease_until < clock_timestamp()
    returning b.id, b.operation_id, e.worker_id, b.crashes`,
   () => [],
+)
+
+/**
+ * Takes back what a rescue has counted: whoever says this was cut off, not dead. Only the claim that was rescued last
+ * can say so, and once.
+ */
+export const survived = statement<Claim, { crashes: number }>(
+  'batch.survived',
+  `update sluice.batch
+   set crashes = crashes - 1, crash_nonce = null
+   where id = $1 and crash_nonce = $2 and crashes > 0
+   returning crashes`,
+  (c) => [c.batchId, c.nonce],
 )

@@ -71,6 +71,7 @@ begin
   grant select, insert, update, delete on sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel,
     sluice.queue, sluice.job_class, sluice.sweep, sluice.sweep_claim to sluice_worker;
   grant select on sequence sluice.job_claim_seq_seq to sluice_worker;
+  grant select, insert on sluice.server_life to sluice_worker;
   -- What has ended is written once. A job that is taken up again comes back from the dead ones, one at a time.
   grant select, insert on sluice.job_history, sluice.job_attempt to sluice_worker;
   grant select, insert, delete on sluice.job_dead to sluice_worker;
@@ -115,8 +116,8 @@ begin
 
   grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history,
     sluice.operation_summary, sluice.quarantine, sluice.transition, sluice.disabled_operation, sluice.tenant_share,
-    sluice.recurring_mark, sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel, sluice.queue,
-    sluice.job_class, sluice.job_history, sluice.job_dead, sluice.job_attempt,
+    sluice.recurring_mark, sluice.job, sluice.job_claim, sluice.server_life, sluice.job_lock, sluice.job_cancel,
+    sluice.queue, sluice.job_class, sluice.job_history, sluice.job_dead, sluice.job_attempt,
     sluice.job_batch, sluice.job_batch_addition, sluice.job_batch_callback, sluice.job_batch_history, sluice.sweep,
     sluice.sweep_claim to sluice_dashboard;
 end

@@ -306,7 +306,7 @@ export class Bench {
       telemetry: this.#telemetry,
       operation,
       batch,
-      held: { ...claim, signal: lost, progress: () => undefined, drop: () => undefined },
+      held: { ...claim, signal: lost, progress: () => undefined, moving: () => false, drop: () => undefined },
       definition: this.definition,
       walk: walkOf(operation),
       leaseMs,

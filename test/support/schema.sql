@@ -23,6 +23,7 @@ table batch with {fillfactor=50,autovacuum_vacuum_scale_factor=0.05,autovacuum_v
   rows_matched bigint not null default 0
   rows_quarantined bigint not null default 0
   crash_checkpoint text[]
+  crash_nonce uuid
   constraint batch_check CHECK (((state = 'running'::text) = ((nonce IS NOT NULL) AND (worker_id IS NOT NULL) AND (lease_until IS NOT NULL))))
   constraint batch_operation_id_seq_key UNIQUE (operation_id, seq)
   constraint batch_pkey PRIMARY KEY (id)
@@ -454,6 +455,8 @@ table schedule_tick partition by RANGE (tick)
   constraint schedule_tick_outcome_check CHECK ((outcome = ANY (ARRAY['started'::text, 'skipped'::text, 'failed'::text])))
   constraint schedule_tick_pkey PRIMARY KEY (schedule, tick)
   CREATE UNIQUE INDEX schedule_tick_pkey ON ONLY sluice.schedule_tick USING btree (schedule, tick)
+table server_life
+  id uuid not null
 table sweep
   name text not null
   held_until timestamp with time zone
@@ -512,7 +515,7 @@ function batch_members_back(p_tallies jsonb) returns jsonb security definer set 
 function batch_members_ended(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function call_back_job_batch(b sluice.job_batch, p_kind text) returns jsonb set {"search_path=pg_catalog, pg_temp"}
 function cancel_job_batch(p_id bigint, p_reason text) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
-function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_claims_floor bigint, OUT jobs text, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_life uuid, p_claims_floor bigint, OUT jobs text, OUT life uuid, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], batches bigint[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function complete_member_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], news jsonb) set {"search_path=pg_catalog, pg_temp"}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}

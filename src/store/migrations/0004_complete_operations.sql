@@ -31,7 +31,9 @@ alter table sluice.batch
   add column rows_matched bigint not null default 0,
   add column rows_quarantined bigint not null default 0,
   -- Crashes count against a batch only while it gets no further.
-  add column crash_checkpoint text[];
+  add column crash_checkpoint text[],
+  -- The claim that was taken for dead last; its holder may show that it was not.
+  add column crash_nonce uuid;
 
 alter table sluice.operation_history
   add column rows_matched bigint not null default 0,

@@ -69,6 +69,12 @@ create table sluice.job_claim (
 with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index job_claim_seq_idx on sluice.job_claim (seq);
 
+-- Which life of the server this is. Unlogged: empty after a crash, and on a standby that has taken over. Numbers that
+-- were given out and not yet on disk are given out again then, so what a worker remembers of them is worth nothing.
+create unlogged table sluice.server_life (
+  id uuid not null
+);
+
 -- Running jobs that a person wants to end. Not in the job's row, which a transactional handler has locked.
 create table sluice.job_cancel (
   job_id bigint primary key,
@@ -283,7 +289,7 @@ as $$ select pg_advisory_xact_lock(hashtextextended('sluice.claim_jobs', 0)) $$;
 create function sluice.claim_jobs(
   p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[],
   p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer,
-  p_claims_floor bigint, out jobs text, out claims_floor bigint
+  p_life uuid, p_claims_floor bigint, out jobs text, out life uuid, out claims_floor bigint
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -381,15 +387,20 @@ begin
     from claimed c;
   end if;
   room := p_limit - cardinality(picked);
+  life := p_life;
   claims_floor := p_claims_floor;
   if room > 0 then
     perform sluice.lock_claims();
+    select l.id into life from sluice.server_life l;
+    if life is null then
+      insert into sluice.server_life (id) values (gen_random_uuid()) returning id into life;
+    end if;
     -- First the lists, then the jobs: who is on no list then is on none now.
     select range_agg(r), min(c.seq)
     into listed, claims_floor
     from sluice.job_claim c
     cross join lateral unnest(c.job_ids) r
-    where c.seq >= p_claims_floor;
+    where c.seq >= case when life = p_life then p_claims_floor else 0 end;
     if claims_floor is null then
       select last_value + is_called::integer into claims_floor from sluice.job_claim_seq_seq;
       listed := '{}';
