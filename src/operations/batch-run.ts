@@ -6,6 +6,7 @@ import type { OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationDefinition } from './define.ts'
+import type { Sizes } from './sizes.ts'
 
 /** A leased batch on its way. */
 export interface BatchRun {
@@ -23,6 +24,8 @@ export interface BatchRun {
   telemetry: Telemetry
   /** What became of the last sub-batches of the operation in this process; tells when it should stop. */
   outcomes: { ok(): void; isolated(fingerprint: string): string | undefined }
+  /** Sizes of sub-batches of the operation, as this process has found them. */
+  sizes: Sizes
   /** Waits until a new sub-batch may start as far as the lease is concerned. */
   trusted(signal: AbortSignal): Promise<void>
 }

@@ -6,6 +6,7 @@ import type { Json } from '../std/json.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { validateArgs } from '../args.ts'
 import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
+import type { Change } from '../targets/change.ts'
 import type { Batch } from './batch.ts'
 
 /** What a scope may depend on: the args, and the moment at which the operation was started. */
@@ -42,9 +43,9 @@ interface CommonSpec<Args> {
   cursor?: readonly [string, ...string[]]
   /** Which rows belong to the operation. Default: all. */
   scope?(context: ScopeContext<Args>): Sql
-  /** Rows per batch, the unit that one worker leases. Default: 50,000. */
+  /** Rows per batch, the unit that one worker leases. Default: found while it runs, for about five seconds. */
   batchSize?: number
-  /** Rows per sub-batch, which is one transaction. Default: 1,000. */
+  /** Rows per sub-batch, which is one transaction. Default: found while it runs; see the guide on the governor. */
   subBatchSize?: number
   /**
    * `dense` (default): batches are cut by counting all rows, and the scope picks among them. `sparse`: only rows in
@@ -97,6 +98,8 @@ export interface BoundOperation {
   scope(startedAt: string): Sql | undefined
   perform(context: Omit<PerformContext<never>, 'args'>): Promise<number | void>
   performExternal(context: Omit<ExternalContext<never>, 'args'>): Promise<number | void>
+  /** What is done to all rows in scope, where that is one statement: fence and checkpoint then go with it. */
+  readonly change?: Change
 }
 
 /** A defined operation. `Input` is what starting it takes as args. */
@@ -105,8 +108,9 @@ export interface OperationDefinition<in Input = never> {
   readonly table: string
   readonly cursor: readonly [string, ...string[]] | undefined
   readonly carve: 'dense' | 'sparse'
-  readonly batchSize: number
-  readonly subBatchSize: number
+  /** Undefined: found by the worker. */
+  readonly batchSize: number | undefined
+  readonly subBatchSize: number | undefined
   readonly lanes: number
   readonly priority: 'low' | 'normal' | 'high'
   readonly conflicts: 'table' | 'none'
@@ -126,8 +130,8 @@ export interface OperationDefinition<in Input = never> {
 export type OperationRegistry = Registry<OperationDefinition>
 
 const defaults = {
-  batchSize: 50_000,
-  subBatchSize: 1_000,
+  batchSize: undefined,
+  subBatchSize: undefined,
   carve: 'dense',
   lanes: 1,
   priority: 'normal',
@@ -172,6 +176,18 @@ export function defineOperation(spec: AnySpec): OperationDefinition<undefined> {
   const window = spec.window === undefined ? undefined : defineWindow(spec.window)
   const own = { name, table, cursor, window, bind: (stored: Json) => bind(spec, stored) }
   return { ...defaults, ...Object.fromEntries(given), ...own }
+}
+
+/** Defines an operation whose work is one statement on the rows in scope. */
+export function defineChange(
+  spec: Omit<OperationSpec<undefined>, 'perform' | 'effects'>,
+  change: Change,
+): OperationDefinition<undefined> {
+  const definition = defineOperation({
+    ...spec,
+    perform: ({ batch }) => (change.kind === 'delete' ? batch.delete() : batch.update(change.set)),
+  })
+  return { ...definition, bind: async (stored) => ({ ...(await definition.bind(stored)), change }) }
 }
 
 type AnySpec = (OperationSpec<unknown> | ExternalSpec<unknown>) & { args?: StandardSchemaV1 }

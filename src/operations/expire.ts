@@ -1,4 +1,5 @@
-import { defineOperation, type OperationDefinition } from './define.ts'
+import type { Sql } from 'sql-template-tag'
+import { defineChange, type OperationDefinition } from './define.ts'
 import { checkAge, isAged, type AgeLimit, type PresetSpec } from './preset.ts'
 
 /** How an expiry is declared; see {@link expire}. */
@@ -17,10 +18,6 @@ export interface ExpireSpec extends PresetSpec, AgeLimit {}
  */
 export function expire({ olderThan, by, ...spec }: ExpireSpec): OperationDefinition<undefined> {
   checkAge({ kind: 'expiry', name: spec.name }, { olderThan, by })
-  return defineOperation({
-    ...spec,
-    verify: spec.verify ?? true,
-    scope: ({ startedAt }) => isAged({ olderThan, by }, startedAt),
-    perform: ({ batch }) => batch.delete(),
-  })
+  const scope = ({ startedAt }: { startedAt: string }): Sql => isAged({ olderThan, by }, startedAt)
+  return defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'delete' })
 }

@@ -13,6 +13,7 @@ import { countRows, keyAt, lastKey } from '../targets/window.ts'
 import { walkBy } from './walk.ts'
 import { storeArgs } from '../args.ts'
 import type { OperationDefinition } from './define.ts'
+import { batchRows, subBatchRows } from './size.ts'
 
 /** What the checks found out for the operation to be recorded. */
 export type Planned = Pick<
@@ -103,9 +104,13 @@ export async function planOperation(
     from: planned.lowerKey,
     to: planned.carveEnd,
     rowsEstimate: planned.rowsEstimate,
-    batches: Math.ceil(planned.rowsEstimate / definition.batchSize),
+    batches: Math.ceil(planned.rowsEstimate / (definition.batchSize ?? batchRows.first)),
     scope: scope?.text ?? null,
-    sample: await taste(work, planned, { scope, carve: definition.carve, count: definition.subBatchSize }),
+    sample: await taste(work, planned, {
+      scope,
+      carve: definition.carve,
+      count: definition.subBatchSize ?? subBatchRows.first,
+    }),
   }
 }
 

@@ -8,6 +8,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
 import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
+import { batchRows, subBatchRows } from './size.ts'
 
 /** Choices for one start of an operation. */
 export interface StartOptions {
@@ -30,6 +31,16 @@ export interface StartedOperation {
   id: string
   /** An equal operation (name, args and tenant) was unfinished already; this is the id of that one. */
   duplicate: boolean
+}
+
+/** Sizes that the definition says, or the ones to begin with and at most. */
+function sizesOf({ batchSize, subBatchSize }: OperationDefinition): operations.Sizes {
+  return {
+    batchSize: batchSize ?? batchRows.most,
+    carveSize: batchSize === undefined ? batchRows.first : null,
+    subBatchSize: subBatchSize ?? subBatchRows.most,
+    tunedSize: subBatchSize === undefined ? subBatchRows.first : null,
+  }
 }
 
 /** Checks everything that can be checked, then records the operation. Nothing is written before all checks passed. */
@@ -62,8 +73,7 @@ export async function startOperation(
     conflicts: definition.conflicts,
     carve: definition.carve,
     lanes: definition.lanes,
-    batchSize: definition.batchSize,
-    subBatchSize: definition.subBatchSize,
+    ...sizesOf(definition),
     quarantineLimit: definition.quarantineLimit,
     window: window === null ? null : defineWindow(window).text,
   })

@@ -22,7 +22,10 @@ export interface OperationStatus {
   priority: 'low' | 'normal' | 'high'
   lanes: number
   pace: number
+  /** Rows of a sub-batch, at most. */
   subBatchSize: number
+  /** What the worker has found to be a good size at the end of the last batch; null: always `subBatchSize`. */
+  tunedSize: number | null
   /** The hours in which it may run; null: at any time. */
   window: string | null
   carve: 'dense' | 'sparse'
@@ -76,6 +79,7 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
     lanes: view.lanes,
     pace: view.pace,
     subBatchSize: view.sub_batch_size,
+    tunedSize: view.tuned_size,
     window: view.run_window,
     carve: view.carve,
     table: view.table_name,

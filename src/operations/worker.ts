@@ -15,6 +15,7 @@ import { remember, tripReason, type Outcomes } from './breaker.ts'
 import { keepHouse, settleOperations } from './chores.ts'
 import type { OperationRegistry } from './define.ts'
 import { runBatch } from './run.ts'
+import { Sizes } from './sizes.ts'
 import { takeBatch, type Taken, type Taker } from './take.ts'
 import { walkOf } from './walk.ts'
 
@@ -33,6 +34,9 @@ export interface WorkerOptions extends LeaseTimes {
   abortMs: number
 }
 
+/** How long the rows of a sub-batch may take while nobody else needs the database. */
+const idleMs = 50
+
 interface Deps {
   database: Database
   registry: OperationRegistry
@@ -50,6 +54,7 @@ export class Worker {
   readonly #leases: Leases
   readonly #row: WorkerRow
   readonly #outcomes = new Map<string, Outcomes>()
+  readonly #sizes = new Sizes(() => idleMs)
   readonly #stopping = new AbortController()
   readonly #ending = new AbortController()
   #loops: Promise<unknown> | undefined
@@ -149,6 +154,7 @@ export class Worker {
         stopping: this.#stopping.signal,
         ending: this.#ending.signal,
         outcomes: this.#outcomesOf(operation.id),
+        sizes: this.#sizes,
         trusted: (signal) => this.#trusted(signal),
       })
     } finally {

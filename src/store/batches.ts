@@ -37,8 +37,9 @@ export interface Fenced {
   /** The largest sub-batch that is wanted at the moment. */
   sub_batch_size: number
   run_window: string | null
-  /** The database's clock. */
+  /** The database's clock, and how much WAL it has written in its life. */
   now: Date
+  wal_at: number
 }
 
 /**
@@ -48,6 +49,7 @@ export interface Fenced {
 export const fence = statement<Claim, Fenced>(
   'batch.fence',
   `select b.checkpoint, o.status, o.pace, o.sub_batch_size, o.run_window, clock_timestamp() as now,
+     pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as wal_at,
      exists (select from sluice.disabled_operation d where d.name = o.name) as disabled
    from sluice.batch b
    join sluice.operation o on o.id = b.operation_id
@@ -68,7 +70,7 @@ export const checkpoint = statement<
     elapsedMs: number
     leaseMs: number
   },
-  { id: string }
+  { wal_at: number }
 >(
   'batch.checkpoint',
   `update sluice.batch
@@ -76,7 +78,7 @@ export const checkpoint = statement<
      rows_quarantined = rows_quarantined + $9, sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
      lease_until = clock_timestamp() + $8 * interval '1 millisecond'
    where id = $1 and nonce = $2 and state = 'running'
-   returning id`,
+   returning pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as wal_at`,
   (p) => [
     p.batchId,
     p.nonce,
@@ -97,8 +99,14 @@ export interface FinishedBatch {
   busy_ms: number
 }
 
-/** Moves a done batch to history and adds its counters to the operation. */
-export const finish = statement<Claim, FinishedBatch>(
+/** Sizes that were found good; null: leave what is there. */
+export interface FoundSizes {
+  carveSize: number | null
+  tunedSize: number | null
+}
+
+/** Moves a done batch to history, adds its counters to the operation, and leaves the sizes for the next batch. */
+export const finish = statement<Claim & FoundSizes, FinishedBatch>(
   'batch.finish',
   `with done as (
      delete from sluice.batch
@@ -118,11 +126,13 @@ export const finish = statement<Claim, FinishedBatch>(
    set rows_seen = o.rows_seen + d.rows_seen, rows_matched = o.rows_matched + d.rows_matched,
      rows_changed = o.rows_changed + d.rows_changed, rows_quarantined = o.rows_quarantined + d.rows_quarantined,
      sub_batches = o.sub_batches + d.sub_batches, busy_ms = o.busy_ms + d.busy_ms,
-     batches_finished = o.batches_finished + 1
+     batches_finished = o.batches_finished + 1,
+     carve_size = case when o.tunes_batches then coalesce($3, o.carve_size) else o.carve_size end,
+     tuned_size = case when o.tuned_size is not null then coalesce($4, o.tuned_size) end
    from done d
    where o.id = d.operation_id
    returning d.rows_seen, d.rows_changed, d.sub_batches, d.busy_ms`,
-  (c) => [c.batchId, c.nonce],
+  (p) => [p.batchId, p.nonce, p.carveSize, p.tunedSize],
 )
 
 /** Whether this claim finished the batch: asked when the answer to `finish` was lost. */

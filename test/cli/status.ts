@@ -20,6 +20,7 @@ export function statusOf(given: Partial<OperationStatus> = {}): OperationStatus 
     pace: 1,
     window: null,
     subBatchSize: 100,
+    tunedSize: null,
     carve: 'dense',
     table: 'public.events',
     rowsSeen: 250_000,

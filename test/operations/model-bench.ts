@@ -5,6 +5,7 @@ import type { OperationDefinition } from '../../src/operations/define.ts'
 import { Operations } from '../../src/operations/operations.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { runBatch } from '../../src/operations/run.ts'
+import { Sizes } from '../../src/operations/sizes.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { walkOf } from '../../src/operations/walk.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
@@ -313,6 +314,7 @@ export class Bench {
       stopping,
       ending: new AbortController().signal,
       outcomes: this.#outcomesOf(operation.id),
+      sizes: new Sizes(() => 50),
       trusted: async () => undefined,
     })
   }

@@ -321,6 +321,8 @@ table operation
   carve text not null default 'dense'::text
   carve_size integer
   run_window text
+  tunes_batches boolean not null default false
+  tuned_size integer
   constraint operation_batch_size_check CHECK ((batch_size > 0))
   constraint operation_carve_check CHECK ((carve = ANY (ARRAY['dense'::text, 'sparse'::text])))
   constraint operation_carve_size_check CHECK ((carve_size > 0))
@@ -332,6 +334,7 @@ table operation
   constraint operation_priority_check CHECK ((priority = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text])))
   constraint operation_status_check CHECK ((status = ANY (ARRAY['awaiting_approval'::text, 'queued'::text, 'active'::text, 'held'::text, 'pausing'::text, 'paused'::text, 'verifying'::text, 'cancelling'::text])))
   constraint operation_sub_batch_size_check CHECK ((sub_batch_size > 0))
+  constraint operation_tuned_size_check CHECK ((tuned_size > 0))
   constraint operation_until_check CHECK ((until = ANY (ARRAY['end'::text, 'empty'::text])))
   CREATE INDEX operation_tenant_idx ON sluice.operation USING btree (tenant)
   CREATE UNIQUE INDEX operation_fingerprint_key ON sluice.operation USING btree (fingerprint)

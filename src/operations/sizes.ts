@@ -1,0 +1,41 @@
+import { learn, shrink, sizing, type Aim, type Sizing, type Unit } from './size.ts'
+
+/** The sizes that a process has found, by operation. */
+export class Sizes {
+  readonly #found = new Map<string, Sizing>()
+  readonly #targetMs: () => number
+
+  /** `targetMs`: how long the rows of a sub-batch in a transaction may take at the moment. */
+  constructor(targetMs: () => number) {
+    this.#targetMs = targetMs
+  }
+
+  /** Rows of the next sub-batch; `known`: what others have found, for who has found nothing yet. */
+  rows(operationId: string, known: number): number {
+    return (this.#found.get(operationId) ?? sizing(known)).rows
+  }
+
+  /** Learns from a sub-batch, and gives the rows of the next one. */
+  learn(operationId: string, unit: Unit, { external, most }: { external: boolean; most: number }): number {
+    const before = this.#found.get(operationId) ?? sizing(unit.rows)
+    const found = learn(before, unit, external ? { ...outside, most } : { ...inside, targetMs: this.#targetMs(), most })
+    this.#found.set(operationId, found)
+    return found.rows
+  }
+
+  /** A sub-batch ran into a limit. */
+  shrink(operationId: string): void {
+    const before = this.#found.get(operationId)
+    if (before !== undefined) this.#found.set(operationId, shrink(before))
+  }
+
+  forget(operationId: string): void {
+    this.#found.delete(operationId)
+  }
+}
+
+/** No transaction is open for longer, whatever the target; and no sub-batch writes more log. */
+const inside: Omit<Aim, 'most' | 'targetMs'> = { limitMs: 250, walBytes: 16 * 1024 * 1024 }
+
+/** Without a transaction time hurts nobody; what a crash repeats should still be little. */
+const outside: Omit<Aim, 'most'> = { targetMs: 2_000, limitMs: 5_000 }
