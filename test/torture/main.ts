@@ -6,8 +6,8 @@
 // test/e2e/schedule-faults.test.ts.
 // npm run torture -- reconciler [--rows 20000] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the
 // full form of test/e2e/lost-queue.test.ts.
-// npm run torture -- webhooks [--notifications 5000] [--senders 16] [--kills 20] [--mutant <name>]: the full form of
-// test/e2e/webhooks.test.ts, with the time that answers took.
+// npm run torture -- webhooks [--notifications 5000] [--rate 300] [--senders 64] [--kills 20] [--mutant <name>]: the full
+// form of test/e2e/webhooks.test.ts, with the time that answers took. --rate 0: as fast as they are answered.
 // npm run torture -- batches [--batches 200] [--size 100] [--processes 3] [--kills 30] [--stops 6] [--cuts 6]
 // [--mutant <name>]: batches of jobs; the full form of test/e2e/batch-faults.test.ts.
 // npm run torture -- sweeps [--pastes 50000] [--objects 10000] [--processes 4] [--kills 30] [--stops 10] [--faults 1000]
@@ -53,7 +53,8 @@ const { positionals, values } = parseArgs({
     restarts: { type: 'string', default: '4' },
     losses: { type: 'string', default: '6' },
     notifications: { type: 'string', default: '5000' },
-    senders: { type: 'string', default: '16' },
+    senders: { type: 'string', default: '64' },
+    rate: { type: 'string', default: '300' },
     mutant: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '3000' },
@@ -173,13 +174,15 @@ async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
 }
 
 async function webhooks({ clusterUrl, home }: Ground): Promise<boolean> {
-  const [notifications, senders, kills] = [values.notifications, values.senders, values.kills ?? 20].map(Number)
-  const plan = { clusterUrl, notifications: notifications ?? 0, senders: senders ?? 0, kills: kills ?? 0, webKills: 4 }
-  const outcome = await tortureWebhooks({ ...plan, ...home })
+  const [notifications, senders, rate] = [Number(values.notifications), Number(values.senders), Number(values.rate)]
+  const plan = { clusterUrl, notifications, senders, kills: Number(values.kills ?? 20), webKills: 4 }
+  const outcome = await tortureWebhooks({ ...plan, ...(rate > 0 ? { rate } : {}), ...home })
   const wrong = wrongIn(outcome)
   const verdict = wrong.length === 0 ? 'ok' : `WRONG: ${wrong.join(', ')}`
   process.stdout.write(`webhooks ${verdict} ${JSON.stringify(outcome)}\n`)
-  process.stdout.write(`the answer took ${outcome.p50Ms} ms (p50), ${outcome.p99Ms} ms (p99)\n`)
+  process.stdout.write(
+    `${outcome.perSecond} deliveries per second; the answer took ${outcome.p50Ms} ms (p50), ${outcome.p99Ms} ms (p99)\n`,
+  )
   return wrong.length === 0
 }
 
@@ -253,7 +256,7 @@ if (suite === undefined) {
       '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
       '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n' +
       '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n' +
-      '       npm run torture -- webhooks [--notifications n] [--senders n] [--kills n] [--mutant name]\n' +
+      '       npm run torture -- webhooks [--notifications n] [--rate n] [--senders n] [--kills n] [--mutant name]\n' +
       '       npm run torture -- batches [--batches n] [--size n] [--processes n] [--kills n] [--stops n] [--cuts n] ' +
       '[--mutant name]\n' +
       '       npm run torture -- sweeps [--pastes n] [--objects n] [--processes n] [--kills n] [--stops n] [--faults n] ' +
