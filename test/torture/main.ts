@@ -4,8 +4,8 @@
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
 // npm run torture -- schedules [--kills 50] [--processes 3] [--runs 3000] [--only kills|gaps|ticks]: the full form of
 // test/e2e/schedule-faults.test.ts.
-// npm run torture -- reconciler [--rows 20000] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the
-// full form of test/e2e/lost-queue.test.ts.
+// npm run torture -- reconciler [--rows n] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the full
+// form of test/e2e/lost-queue.test.ts, with 20,000 records and 3,000 rows of a machine.
 // npm run torture -- webhooks [--notifications 5000] [--rate 300] [--senders 64] [--kills 20] [--mutant <name>]: the full
 // form of test/e2e/webhooks.test.ts, with the time that answers took. --rate 0: as fast as they are answered.
 // npm run torture -- batches [--batches 200] [--size 100] [--processes 3] [--kills 30] [--stops 6] [--cuts 6]
@@ -156,7 +156,6 @@ async function schedules({ clusterUrl }: Ground): Promise<boolean> {
 async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
   const plan = {
     clusterUrl,
-    rows: Number(values.rows ?? 20_000),
     processes: Number(values.processes ?? 3),
     kills: Number(values.kills ?? 20),
     losses: Number(values.losses),
@@ -165,7 +164,7 @@ async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
   let good = true
   for (const [name, story] of Object.entries(stories)) {
     if (values.only !== undefined && values.only !== name) continue
-    const outcome = await loseQueue(story, plan)
+    const outcome = await loseQueue(story, { ...plan, rows: Number(values.rows ?? story.rows) })
     const wrong = failingIn(outcome)
     process.stdout.write(`${name.padEnd(16)} ${wrong.join(', ') || 'ok'} ${JSON.stringify(outcome)}\n`)
     good = wrong.length === 0 && good
