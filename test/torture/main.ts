@@ -2,8 +2,8 @@
 // [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
 // npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
-// npm run torture -- schedules [--kills 50] [--processes 3] [--runs 3000] [--only kills|gaps|ticks]: the full form of
-// test/e2e/schedule-faults.test.ts.
+// npm run torture -- schedules [--kills 50] [--stops 12] [--cuts 30] [--processes 3] [--runs 3000]
+// [--only kills|stops|commits|gaps|ticks]: the full form of test/e2e/schedule-faults.test.ts.
 // npm run torture -- reconciler [--rows n] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the full
 // form of test/e2e/lost-queue.test.ts, with 20,000 records and 3,000 rows of a machine.
 // npm run torture -- webhooks [--notifications 5000] [--rate 300] [--senders 64] [--kills 20] [--mutant <name>]: the full
@@ -142,7 +142,13 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
 }
 
 async function schedules({ clusterUrl }: Ground): Promise<boolean> {
-  const amounts = { clusterUrl, kills: Number(values.kills ?? 50), processes: Number(values.processes ?? 3) }
+  const amounts = {
+    clusterUrl,
+    kills: Number(values.kills ?? 50),
+    stops: Number(values.stops ?? 12),
+    cuts: Number(values.cuts ?? 30),
+    processes: Number(values.processes ?? 3),
+  }
   let good = true
   for (const [name, phase] of Object.entries(schedulePhases)) {
     if (values.only !== undefined && values.only !== name) continue
@@ -253,7 +259,8 @@ if (suite === undefined) {
       '[--only kills|stops|commits|restarts] [--mutant name]\n' +
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
       '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
-      '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n' +
+      '       npm run torture -- schedules [--kills n] [--stops n] [--cuts n] [--processes n] [--runs n] ' +
+      '[--only kills|stops|commits|gaps|ticks]\n' +
       '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n' +
       '       npm run torture -- webhooks [--notifications n] [--rate n] [--senders n] [--kills n] [--mutant name]\n' +
       '       npm run torture -- batches [--batches n] [--size n] [--processes n] [--kills n] [--stops n] [--cuts n] ' +
