@@ -325,6 +325,28 @@ begin
 end
 $$;
 
+-- Readies new members that nobody has claimed for their end: from then on, who claims one must lock its row. To end a
+-- member is to wait for its batch, and whoever holds the lock of claims waits for nobody: so this is committed first.
+create function sluice.set_aside_members(p_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from sluice.job where id = any(p_ids) and batch_id is not null and state = 0 order by id for update;
+  if not found then
+    return;
+  end if;
+  perform sluice.lock_claims();
+  with listed as materialized (
+    select r from sluice.job_claim c cross join lateral unnest(c.job_ids) r
+  )
+  update sluice.job j
+  set state = 4
+  where j.id = any(p_ids) and j.batch_id is not null and j.state = 0
+    and not exists (select from listed l where l.r @> j.id);
+end
+$$;
+
 -- Ends jobs that nobody has claimed, and counts the members among them.
 create function sluice.end_waiting_members(
   p_ids bigint[], p_outcome text, p_reason text, out touched jsonb, out news jsonb
