@@ -36,11 +36,12 @@ const moments = `
   union all select 'infinity', 'infinity', 'infinity', 'infinity'
   union all select '-infinity', '-infinity', '-infinity', '-infinity'`
 
+const cursorOf = async (client: Parameters<typeof describeTable>[0]): Promise<Cursor> =>
+  resolveCursor(await describeTable(client, 'moments'), undefined)
+
 test('the key of a row is the same text in every session, and finds its row in each', async () => {
   await using db = await testDatabase()
   await db.query(moments)
-  const cursorOf = async (client: Parameters<typeof describeTable>[0]): Promise<Cursor> =>
-    resolveCursor(await describeTable(client, 'moments'), undefined)
   const [first, ...others] = await inEachSession(db, async (client) => {
     const query = `select ${keyText(await cursorOf(client)).text} as key from moments order by at`
     return (await client.query<{ key: string[] }>(query)).rows.map(({ key }) => key)
