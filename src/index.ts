@@ -73,6 +73,7 @@ export {
   type Overlap,
   type ScheduleDefinition,
 } from './schedules/define.ts'
+export type { ClockChange } from './schedules/calendar.ts'
 export type { Schedules, ScheduleVerbOptions } from './schedules/schedules.ts'
 export type { ScheduleStatus, ScheduleTick } from './schedules/status.ts'
 export { defineWindow, isOpen, nextOpening, type Weekday, type Window, type WindowSpec } from './windows/window.ts'

@@ -151,7 +151,9 @@ export class Sluice implements AsyncDisposable {
     const { keepDays } = this.#config.worker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
-    const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
+    const { names: sweeps } = this.#sweepRegistry
+    const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
+    const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
     const worker = new Worker(this.#config.worker, {
       database,
       telemetry,
@@ -165,6 +167,7 @@ export class Sluice implements AsyncDisposable {
         new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs }),
       ],
       skills,
+      keeps,
     })
     await worker.start()
     this.#worker = worker

@@ -43,7 +43,9 @@ interface Deps {
   telemetry: Telemetry
   /** Others who work in this process, and what they can do. */
   crews?: readonly Crew[]
-  skills?: Pick<WorkerRow, 'jobs' | 'queues' | 'concurrency'>
+  skills?: Pick<WorkerRow, 'jobs' | 'sweeps' | 'queues' | 'concurrency'>
+  /** What else they keep, by name; only to be told. */
+  keeps?: { schedules: string[]; reconcilers: string[] }
 }
 
 /** Takes batches and runs them until it is stopped. All workers are equal; none is needed by the others. */
@@ -63,7 +65,7 @@ export class Worker {
   constructor(options: WorkerOptions, deps: Deps) {
     this.#options = options
     this.#deps = deps
-    const { registry, skills = { jobs: [], queues: [], concurrency: 0 } } = deps
+    const { registry, skills = { jobs: [], sweeps: [], queues: [], concurrency: 0 } } = deps
     this.#row = { id: this.id, host: hostname(), pid: process.pid, version, operations: registry.names, ...skills }
     this.#leases = new Leases({ ...options, database: deps.database.options, worker: this.#row }, deps.telemetry)
   }
@@ -74,8 +76,9 @@ export class Worker {
     await checkSchema(control)
     await beat(control, this.#row)
     this.#leases.start((error) => this.#die(error))
-    const { pid, operations, jobs } = this.#row
-    this.#deps.telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs })
+    const { pid, operations, jobs, sweeps } = this.#row
+    const { telemetry, keeps = { schedules: [], reconcilers: [] } } = this.#deps
+    telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs, sweeps, ...keeps })
     const slots = Array.from({ length: this.#options.concurrency }, () => this.#slot())
     const chores = keepHouse({ ...this.#deps, ...this.#options, signal: this.#stopping.signal })
     this.#loops = Promise.all([...slots, chores, ...this.#crews()])

@@ -42,6 +42,28 @@ export async function lockDue(
   )
 }
 
+/**
+ * Locks rows that say they are claimed and of which our own table knows nothing: it was emptied, or restored from an
+ * older day. Nobody would ever look at them again.
+ */
+export async function lockStray(
+  connection: StoreConnection,
+  { table, key, due, marks }: SweptTable & { marks: Marks },
+  { sweep, limit }: { sweep: string; limit: number },
+): Promise<FoundRow[]> {
+  return found(
+    connection,
+    sql`
+    select ${keyText(key, 't.')} as sluice_key, coalesce((${due}), false) as sluice_due, null as sluice_refers_to, t.*
+    from ${raw(table)} t
+    where ${isStatus(marks, marks.to)} and t.${named(marks.nonce)} is not null
+      and not exists (select from ${raw(connection.schema)}.sweep_claim sluice_claim
+                      where sluice_claim.sweep = ${sweep} and sluice_claim.key = ${keyText(key, 't.')})
+    limit ${limit}
+    for update of t skip locked`,
+  )
+}
+
 /** How many rows are due and not claimed; counts no further than `most`. */
 export async function countDue(
   connection: StoreConnection,

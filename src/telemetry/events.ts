@@ -39,7 +39,10 @@ interface OfJobBatch {
  */
 export interface Events {
   /** A worker has registered and takes work. */
-  'worker.started': { workerId: string; pid: number; operations: string[]; jobs: string[] }
+  'worker.started': { workerId: string; pid: number } & Record<
+    'operations' | 'jobs' | 'sweeps' | 'schedules' | 'reconcilers',
+    string[]
+  >
   /** No renewal has succeeded within the trust window: no new sub-batch starts until one does. */
   'worker.untrusted': { workerId: string; sinceMs: number }
   /** A worker has given back what it held and is gone. */

@@ -153,3 +153,31 @@ test('outside of its hours a sweep claims nothing', async () => {
   open = true
   await at.events.event('sweep.drained')
 })
+
+test('rows whose claim is lost are taken up again, and get their status back where they are not due', async () => {
+  await using db = await pastes(12)
+  const going = gate()
+  {
+    const hang = expirePastes({ concurrency: 12, effect: () => going.passed })
+    await using first = sweeping(db, [hang], { worker: { lease: '1h', poll: '100ms', stop: '50ms' } })
+    await first.sluice.start()
+    await first.events.event('sweep.claimed')
+    await first.sluice.stop()
+  }
+  going.open()
+  const claimed = `select count(*)::int from pastes where status = 'DELETION_IN_PROGRESS'`
+  expect(await db.value(claimed)).toBe(12)
+  await db.query(`truncate sluice.sweep_claim;
+    update pastes set expires_at = now() + interval '1 day' where short_code in ('p1', 'p2')`)
+  const seen: string[] = []
+  const sweep = expirePastes({ batch: 5, effect: ({ row }) => void seen.push(row.short_code) })
+  await using second = sweeping(db, [sweep])
+  await second.sluice.start()
+  await until('none is in progress', async () => (await db.value<number>(claimed)) === 0)
+  expect(await db.query('select short_code, status, claim_nonce from pastes order by 1')).toEqual(
+    ['alive', 'p1', 'p2'].map((short_code) => ({ short_code, status: 'NOT_EXPIRED', claim_nonce: null })),
+  )
+  expect(seen).toHaveLength(10)
+  expect(new Set(seen).size).toBe(10)
+  expect(await db.value('select count(*)::int from sluice.sweep_claim')).toBe(0)
+})

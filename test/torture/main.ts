@@ -2,12 +2,12 @@
 // [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
 // npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
 // [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
-// npm run torture -- schedules [--kills 50] [--processes 3] [--runs 3000] [--only kills|gaps|ticks]: the full form of
-// test/e2e/schedule-faults.test.ts.
-// npm run torture -- reconciler [--rows 20000] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the
-// full form of test/e2e/lost-queue.test.ts.
-// npm run torture -- webhooks [--notifications 5000] [--senders 16] [--kills 20] [--mutant <name>]: the full form of
-// test/e2e/webhooks.test.ts, with the time that answers took.
+// npm run torture -- schedules [--kills 50] [--stops 12] [--cuts 30] [--processes 3] [--runs 3000]
+// [--only kills|stops|commits|gaps|ticks]: the full form of test/e2e/schedule-faults.test.ts.
+// npm run torture -- reconciler [--rows n] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the full
+// form of test/e2e/lost-queue.test.ts, with 20,000 records and 3,000 rows of a machine.
+// npm run torture -- webhooks [--notifications 5000] [--rate 300] [--senders 64] [--kills 20] [--mutant <name>]: the full
+// form of test/e2e/webhooks.test.ts, with the time that answers took. --rate 0: as fast as they are answered.
 // npm run torture -- batches [--batches 200] [--size 100] [--processes 3] [--kills 30] [--stops 6] [--cuts 6]
 // [--mutant <name>]: batches of jobs; the full form of test/e2e/batch-faults.test.ts.
 // npm run torture -- sweeps [--pastes 50000] [--objects 10000] [--processes 4] [--kills 30] [--stops 10] [--faults 1000]
@@ -54,7 +54,8 @@ const { positionals, values } = parseArgs({
     restarts: { type: 'string', default: '4' },
     losses: { type: 'string', default: '6' },
     notifications: { type: 'string', default: '5000' },
-    senders: { type: 'string', default: '16' },
+    senders: { type: 'string', default: '64' },
+    rate: { type: 'string', default: '300' },
     mutant: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '3000' },
@@ -150,7 +151,13 @@ async function jobs({ clusterUrl, restart, home }: Ground): Promise<boolean> {
 }
 
 async function schedules({ clusterUrl }: Ground): Promise<boolean> {
-  const amounts = { clusterUrl, kills: Number(values.kills ?? 50), processes: Number(values.processes ?? 3) }
+  const amounts = {
+    clusterUrl,
+    kills: Number(values.kills ?? 50),
+    stops: Number(values.stops ?? 12),
+    cuts: Number(values.cuts ?? 30),
+    processes: Number(values.processes ?? 3),
+  }
   let good = true
   for (const [name, phase] of Object.entries(schedulePhases)) {
     if (values.only !== undefined && values.only !== name) continue
@@ -164,7 +171,6 @@ async function schedules({ clusterUrl }: Ground): Promise<boolean> {
 async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
   const plan = {
     clusterUrl,
-    rows: Number(values.rows ?? 20_000),
     processes: Number(values.processes ?? 3),
     kills: Number(values.kills ?? 20),
     losses: Number(values.losses),
@@ -173,7 +179,7 @@ async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
   let good = true
   for (const [name, story] of Object.entries(stories)) {
     if (values.only !== undefined && values.only !== name) continue
-    const outcome = await loseQueue(story, plan)
+    const outcome = await loseQueue(story, { ...plan, rows: Number(values.rows ?? story.rows) })
     const wrong = failingIn(outcome)
     process.stdout.write(`${name.padEnd(16)} ${wrong.join(', ') || 'ok'} ${JSON.stringify(outcome)}\n`)
     good = wrong.length === 0 && good
@@ -182,13 +188,15 @@ async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
 }
 
 async function webhooks({ clusterUrl, home }: Ground): Promise<boolean> {
-  const [notifications, senders, kills] = [values.notifications, values.senders, values.kills ?? 20].map(Number)
-  const plan = { clusterUrl, notifications: notifications ?? 0, senders: senders ?? 0, kills: kills ?? 0, webKills: 4 }
-  const outcome = await tortureWebhooks({ ...plan, ...home })
+  const [notifications, senders, rate] = [Number(values.notifications), Number(values.senders), Number(values.rate)]
+  const plan = { clusterUrl, notifications, senders, kills: Number(values.kills ?? 20), webKills: 4 }
+  const outcome = await tortureWebhooks({ ...plan, ...(rate > 0 ? { rate } : {}), ...home })
   const wrong = wrongIn(outcome)
   const verdict = wrong.length === 0 ? 'ok' : `WRONG: ${wrong.join(', ')}`
   process.stdout.write(`webhooks ${verdict} ${JSON.stringify(outcome)}\n`)
-  process.stdout.write(`the answer took ${outcome.p50Ms} ms (p50), ${outcome.p99Ms} ms (p99)\n`)
+  process.stdout.write(
+    `${outcome.perSecond} deliveries per second; the answer took ${outcome.p50Ms} ms (p50), ${outcome.p99Ms} ms (p99)\n`,
+  )
   return wrong.length === 0
 }
 
@@ -260,9 +268,10 @@ if (suite === undefined) {
       '[--only kills|stops|commits|restarts] [--mutant name]\n' +
       '       npm run torture -- jobs [--jobs n] [--processes n] [--kills n] [--stops n] [--cuts n] [--restarts n] ' +
       '[--only kills|stops|cuts|restarts] [--mutant name]\n' +
-      '       npm run torture -- schedules [--kills n] [--processes n] [--runs n] [--only kills|gaps|ticks]\n' +
+      '       npm run torture -- schedules [--kills n] [--stops n] [--cuts n] [--processes n] [--runs n] ' +
+      '[--only kills|stops|commits|gaps|ticks]\n' +
       '       npm run torture -- reconciler [--rows n] [--processes n] [--kills n] [--losses n] [--only records|machines]\n' +
-      '       npm run torture -- webhooks [--notifications n] [--senders n] [--kills n] [--mutant name]\n' +
+      '       npm run torture -- webhooks [--notifications n] [--rate n] [--senders n] [--kills n] [--mutant name]\n' +
       '       npm run torture -- batches [--batches n] [--size n] [--processes n] [--kills n] [--stops n] [--cuts n] ' +
       '[--mutant name]\n' +
       '       npm run torture -- sweeps [--pastes n] [--objects n] [--processes n] [--kills n] [--stops n] [--faults n] ' +

@@ -151,66 +151,22 @@ alter table sluice.worker
   add column concurrency integer not null default 0;
 
 create function sluice.create_job_partitions(days_ahead integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  parent text;
-  child text;
-  midnight timestamp;
-  created integer := 0;
-begin
-  perform pg_advisory_xact_lock(hashtextextended('sluice.create_job_partitions', 0));
-  foreach parent in array array['job_history', 'job_dead', 'job_attempt'] loop
-    for day in 0 .. least(greatest(days_ahead, 1), 60) loop
-      midnight := date_trunc('day', clock_timestamp() at time zone 'UTC') + day * interval '1 day';
-      child := parent || '_' || to_char(midnight, 'YYYYMMDD');
-      if to_regclass('sluice.' || child) is null then
-        execute format('create table sluice.%I (like sluice.%I including all)', child, parent);
-        execute format(
-          'alter table sluice.%I attach partition sluice.%I for values from (%L) to (%L)',
-          parent, child, midnight at time zone 'UTC', (midnight + interval '1 day') at time zone 'UTC');
-        created := created + 1;
-      end if;
-    end loop;
-  end loop;
-  return created;
-end
+  select sluice.create_partitions(array['job_history', 'job_dead', 'job_attempt'], 1,
+    least(greatest(days_ahead, 1), 60))
 $$;
 
--- Drops the days that are older than the retention. A day that somebody reads is left for the next time.
 create function sluice.drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  old record;
-  dropped integer := 0;
-begin
-  perform set_config('lock_timeout', '500ms', true);
-  for old in
-    select p.relname as parent, c.relname as child
-    from pg_inherits i
-    join pg_class c on c.oid = i.inhrelid
-    join pg_class p on p.oid = i.inhparent
-    where p.relnamespace = to_regnamespace('sluice')
-      and p.relname in ('job_history', 'job_dead', 'job_attempt')
-      and c.relname ~ '_[0-9]{8}$'
-      and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 < (clock_timestamp() at time zone 'UTC')::date
-        - greatest(case when p.relname = 'job_history' then keep_days else keep_dead_days end, 1)
-  loop
-    begin
-      execute format('lock table only sluice.%I in access exclusive mode', old.parent);
-      execute format('drop table sluice.%I', old.child);
-      dropped := dropped + 1;
-    exception when lock_not_available then
-      null;
-    end;
-  end loop;
-  return dropped;
-end
+  select coalesce(sum(sluice.drop_partition(p.name, o.child)), 0)::integer
+  from (values ('job_history', keep_days), ('job_dead', keep_dead_days), ('job_attempt', keep_dead_days)) p(name, keep)
+  cross join lateral sluice.old_partitions(p.name, 1, p.keep) o
 $$;
 
 -- Readies the heads of keys that have room. Whoever decides about a key holds its lock, and counts what is there:
