@@ -49,7 +49,7 @@ export function setColumns(
     ' or ',
   )
   const values = join(columns.map(({ name, value }) => sql`${name} = (${value})`))
-  return defineOperation({
+  const definition = defineOperation({
     ...spec,
     verify: spec.verify ?? true,
     // An update writes a whole new row and, once its page is full and it cannot be HOT, every index as well: several
@@ -61,6 +61,7 @@ export function setColumns(
     },
     perform: ({ batch }) => batch.update(values),
   })
+  return { ...definition, changes: { kind: 'update', columns: Object.keys(set) } }
 }
 
 /** Refuses anything but columns with expressions. */

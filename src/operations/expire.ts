@@ -17,10 +17,11 @@ export interface ExpireSpec extends PresetSpec, AgeLimit {}
  */
 export function expire({ olderThan, by, ...spec }: ExpireSpec): OperationDefinition<undefined> {
   checkAge({ kind: 'expiry', name: spec.name }, { olderThan, by })
-  return defineOperation({
+  const definition = defineOperation({
     ...spec,
     verify: spec.verify ?? true,
     scope: ({ startedAt }) => isAged({ olderThan, by }, startedAt),
     perform: ({ batch }) => batch.delete(),
   })
+  return { ...definition, changes: { kind: 'delete', aged: { olderThan, by } } }
 }

@@ -3,7 +3,8 @@ import { onConnection, type Connection, type StoreConnection } from '../store/co
 import type { Database } from '../store/database.ts'
 import * as operations from '../store/operations.ts'
 import { uuidv7 } from '../std/uuid.ts'
-import { fingerprint, plan } from './plan.ts'
+import { findingsOn, fingerprint, plan } from './plan.ts'
+import { forcedReason, throwRefusal, type PlanFinding } from './preflight/finding.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
 import { defineWindow } from '../windows/window.ts'
@@ -23,6 +24,8 @@ export interface StartOptions {
   max?: readonly unknown[]
   /** The hours in which it may run, instead of those of the definition; null: at any time. */
   window?: string | null
+  /** Start it although a check says that it would read far more than it should; that is kept in its history. */
+  force?: boolean
 }
 
 /** What starting an operation gives. */
@@ -30,6 +33,8 @@ export interface StartedOperation {
   id: string
   /** An equal operation (name, args and tenant) was unfinished already; this is the id of that one. */
   duplicate: boolean
+  /** What the checks before the start found, the gravest first. */
+  findings: readonly PlanFinding[]
 }
 
 /** Checks everything that can be checked, then records the operation. Nothing is written before all checks passed. */
@@ -38,7 +43,7 @@ export async function startOperation(
   request: { args: unknown; options: StartOptions },
   { database, telemetry }: { database: Database; telemetry: Telemetry },
 ): Promise<StartedOperation> {
-  const { tx, tenant, actor, min, max } = request.options
+  const { tx, tenant, actor, min, max, force } = request.options
   const connection = tx === undefined ? database.control : onConnection(tx, database.control.schema)
   const { window = definition.window?.text ?? null } = request.options
   const args = storeArgs(definition.name, request.args)
@@ -46,7 +51,12 @@ export async function startOperation(
   const owner = { tenant: labels.tenant ?? null, actor: labels.actor ?? null }
   const mark = fingerprint(definition.name, args, owner.tenant)
   const bounds = { min, max, mark }
-  const planned = await plan({ checks: database.control, reads: connection }, definition, { args, bounds })
+  const connections = { checks: database.control, reads: connection }
+  const prepared = await plan(connections, definition, { args, bounds })
+  const { planned } = prepared
+  const findings = findingsOn(prepared, definition.changes)
+  if (force !== true) throwRefusal(definition.name, findings)
+  const reason = forcedReason(findings)
   const started = await record(connection, {
     id: uuidv7(),
     name: definition.name,
@@ -66,6 +76,7 @@ export async function startOperation(
     subBatchSize: definition.subBatchSize,
     quarantineLimit: definition.quarantineLimit,
     window: window === null ? null : defineWindow(window).text,
+    reason,
   })
   const { table } = planned
   telemetry.emit('operation.started', {
@@ -74,11 +85,15 @@ export async function startOperation(
     table,
     tenant: owner.tenant,
     duplicate: started.duplicate,
+    forced: started.duplicate ? null : reason,
   })
-  return started
+  return { ...started, findings }
 }
 
-async function record(connection: StoreConnection, operation: operations.NewOperation): Promise<StartedOperation> {
+async function record(
+  connection: StoreConnection,
+  operation: operations.NewOperation,
+): Promise<Omit<StartedOperation, 'findings'>> {
   // A competing start may have committed after our statement's snapshot: the next look sees it.
   for (let look = 1; look <= 5; look++) {
     const [found] = await operations.start(connection, operation)
