@@ -5,8 +5,8 @@ import { columnList, keyText, quote } from './cursor.ts'
 import { onWalk, type KeyWindow, type Walk } from './window.ts'
 
 /**
- * Keys along a walk with about equally many rows in between, by the planner's statistics of its leading column. Fewer or
- * none where there are no statistics.
+ * Keys along a walk, in its order and with about equally many rows in between, by the planner's statistics of its leading
+ * column. Fewer, or none, where there are no statistics.
  */
 export async function keysAlong(
   connection: Connection,
@@ -26,17 +26,19 @@ export async function keysAlong(
       from known
       where value is not null
     )
-    select distinct start.key
-    from (select distinct on (part) value from part order by part, value) step
+    select start.key
+    from (select distinct on (part) part, value from part order by part, value) step
     cross join lateral (
       select ${keyText(walk.cursor)} as key
       from ${raw(walk.table)}
       where ${onWalk(walk, range)} and ${raw(quote(column))} >= step.value
       order by ${columnList(walk.cursor)}
       limit 1
-    ) start`
+    ) start
+    order by step.part`
   const { rows } = await connection.query(query.text, query.values)
-  return (rows as { key: string[] }[]).map(({ key }) => key)
+  const keys = (rows as { key: string[] }[]).map(({ key }) => key)
+  return keys.filter((key, i) => JSON.stringify(key) !== JSON.stringify(keys[i - 1]))
 }
 
 /** The key that has so many rows behind it; null: there are fewer. */

@@ -28,19 +28,17 @@ const [fastest, slowest] = [0.7, 3]
 
 /** Puts numbers to what samples and a dry run have shown. */
 export function estimate(
-  { windows, see, expected, tableBytes }: Prospect,
+  { windows, complete, see, expected, tableBytes }: Prospect,
   sizes: { batchSize: number; subBatchSize: number; lanes: number },
   dryRun: DryRun | undefined,
 ): Estimate {
   const rows = windows.reduce((sum, window) => sum + window.rows, 0)
   const matched = windows.reduce((sum, window) => sum + window.matched, 0)
-  // A range that was read from end to end needs no planner.
-  const rowsToSee = windows.length === 1 && rows < sizes.subBatchSize ? rows : Math.max(see, rows)
-  const by = matched > 0 || rowsToSee === rows ? 'samples' : 'planner'
-  const rowsToChange =
-    rows === 0 ? 0 : by === 'samples' ? Math.round((rowsToSee * matched) / rows) : Math.min(expected, rowsToSee)
+  const rowsToSee = complete ? rows : Math.max(see, rows)
+  const by = complete || matched > 0 ? 'samples' : 'planner'
+  const rowsToChange = by === 'planner' ? Math.min(expected, rowsToSee) : share(rowsToSee * matched, rows)
   const batches = Math.ceil(rowsToSee / sizes.batchSize)
-  const bytesToChange = rowsToSee === 0 ? 0 : Math.round(tableBytes * Math.min(1, rowsToChange / rowsToSee))
+  const bytesToChange = share(tableBytes * Math.min(rowsToSee, rowsToChange), rowsToSee)
   const measured = dryRun !== undefined && dryRun.rowsChanged > 0 ? dryRun : undefined
   const walBytes = measured && Math.round((measured.walBytes / measured.rowsChanged) * rowsToChange)
   const lookMs = rows === 0 ? 0 : windows.reduce((sum, window) => sum + window.elapsedMs, 0) / rows
@@ -55,6 +53,10 @@ export function estimate(
     walBytes: walBytes ?? null,
     durationMs: durationOf({ rowsToSee, rowsToChange, lookMs }, sizes, measured),
   }
+}
+
+function share(part: number, whole: number): number {
+  return whole === 0 ? 0 : Math.round(part / whole)
 }
 
 /** Rows are looked at and changed; the rates of both are known, and so is what a transaction takes beside that. */

@@ -1,9 +1,11 @@
 import type { Sql } from 'sql-template-tag'
+import type { Connection } from '../../store/connection.ts'
 import type { Pool } from '../../store/pool.ts'
 import { sqlstate } from '../../store/sqlstate.ts'
 import { sliceOf } from '../../targets/change.ts'
 import { expectedRows } from '../../targets/explain.ts'
 import { keyBeforeEnd, keysAlong, tableBytes } from '../../targets/sample.ts'
+import { sameKey } from '../sub-batch.ts'
 import { countRows, keyAt, onWalk, type KeyWindow, type Walk } from '../../targets/window.ts'
 
 /** A window that was looked at. */
@@ -16,6 +18,8 @@ export interface SampledWindow extends KeyWindow {
 /** What lies before an operation, by samples and by the planner. */
 export interface Prospect {
   windows: SampledWindow[]
+  /** The windows are the whole range, from end to end. */
+  complete: boolean
   /** Rows that it will meet. */
   see: number
   /** Rows in scope, as the planner expects them. */
@@ -45,26 +49,33 @@ export async function lookAhead(checks: Pool, given: Place): Promise<Prospect> {
   const expected =
     scope === undefined ? see : await expectedRows(checks, walk.table, sliceOf({ walk, window: range, scope }))
   const bytes = await withinLimits(() => checks.transaction((tx) => tableBytes(tx, walk.table), limits))
-  return { windows: await sampleWindows(checks, place), see, expected, tableBytes: bytes ?? 0 }
+  return { ...(await sampleWindows(checks, place)), see, expected, tableBytes: bytes ?? 0 }
 }
 
-async function sampleWindows(checks: Pool, place: Place): Promise<SampledWindow[]> {
+async function sampleWindows(checks: Pool, place: Place): Promise<Pick<Prospect, 'windows' | 'complete'>> {
   const began = performance.now()
-  const sampled: SampledWindow[] = []
-  for (const lower of await placesToLook(checks, place)) {
-    if (performance.now() - began > budgetMs) break
-    const window = await withinLimits(() => checks.transaction((tx) => sampleAt(tx, place, lower), limits))
-    if (window === undefined) break
-    if (window.rows > 0) sampled.push(window)
+  const windows: SampledWindow[] = []
+  const places = await placesToLook(checks, place)
+  let complete = true
+  for (const [at, lower] of places.entries()) {
+    // No row is looked at twice.
+    const range = { lower, upper: places[at + 1] ?? place.range.upper }
+    const late = performance.now() - began > budgetMs
+    const window = late
+      ? undefined
+      : await withinLimits(() => checks.transaction((tx) => sampleAt(tx, place, range), limits))
+    if (window === undefined) return { windows, complete: false }
+    complete &&= sameKey(window.upper, range.upper)
+    if (window.rows > 0) windows.push(window)
   }
-  return sampled
+  return { windows, complete }
 }
 
 /** Without statistics: the beginning and the end. */
 async function placesToLook(checks: Pool, { walk, range, size }: Place): Promise<KeyWindow['lower'][]> {
   const along = { walk, range, count: mostWindows }
-  const keys = await withinLimits(() => checks.transaction((tx) => keysAlong(tx, along), limits))
-  if (keys !== undefined && keys.length > 1) return keys
+  const keys = (await withinLimits(() => checks.transaction((tx) => keysAlong(tx, along), limits))) ?? []
+  if (keys.length > 1) return [range.lower, ...keys.slice(1)]
   const last = await withinLimits(() =>
     checks.transaction((tx) => keyBeforeEnd(tx, { walk, range, count: size }), limits),
   )
@@ -72,12 +83,12 @@ async function placesToLook(checks: Pool, { walk, range, size }: Place): Promise
 }
 
 async function sampleAt(
-  connection: Parameters<typeof countRows>[0],
-  { walk, scope, range, size }: Place,
-  lower: KeyWindow['lower'],
+  connection: Connection,
+  { walk, scope, size }: Place,
+  { lower, upper: end }: KeyWindow,
 ): Promise<SampledWindow> {
   const began = performance.now()
-  const upper = (await keyAt(connection, { walk, window: { lower, upper: range.upper }, count: size })) ?? range.upper
+  const upper = (await keyAt(connection, { walk, window: { lower, upper: end }, count: size })) ?? end
   const window = { lower, upper }
   const rows = await countRows(connection, walk, window)
   const matched = scope === undefined ? rows : await countRows(connection, walk, window, scope)

@@ -76,7 +76,7 @@ async function prospectOf(
   control: Database['control'],
 ): Promise<Prospect> {
   const { lowerKey: lower, carveEnd: upper } = planned
-  if (upper === null) return { windows: [], see: 0, expected: 0, tableBytes: 0 }
+  if (upper === null) return { windows: [], complete: true, see: 0, expected: 0, tableBytes: 0 }
   return lookAhead(control, { walk, scope, range: { lower, upper }, size })
 }
 
