@@ -37,6 +37,7 @@ export type SluiceErrorCode =
   | 'OPERATION_STATE'
   | 'PAYLOAD_INVALID'
   | 'PERMISSION_DENIED'
+  | 'PLAN_SCANS'
   | 'QUEUE_INVALID'
   | 'QUEUE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'

@@ -54,6 +54,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   OPERATION_STATE: 'refused',
   PAYLOAD_INVALID: 'usage',
   PERMISSION_DENIED: 'failed',
+  PLAN_SCANS: 'refused',
   QUEUE_INVALID: 'usage',
   QUEUE_NOT_FOUND: 'failed',
   SCHEDULE_NOT_FOUND: 'failed',

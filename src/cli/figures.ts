@@ -26,3 +26,12 @@ export function ago(ms: number): string {
 export function moment(date: Date): string {
   return `${date.toISOString().slice(0, 19)}Z`
 }
+
+const units = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const
+
+/** A size on disk, as PostgreSQL counts: 1 kB is 1024 bytes. */
+export function bytes(value: number): string {
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, value)) / 10)))
+  const figure = value / 1024 ** power
+  return `${power === 0 || figure >= 10 ? count(figure) : figure.toFixed(1)} ${units[power] ?? ''}`
+}

@@ -105,7 +105,7 @@ export function labelledLines(pairs: readonly (readonly [string, Part])[], width
 }
 
 /** Text in lines that fit where its words do; no word is torn, so that what is long can still be copied. */
-function wrapWords(text: string, width: number): string[] {
+export function wrapWords(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
     const last = lines.at(-1)

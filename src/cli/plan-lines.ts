@@ -1,12 +1,14 @@
-import type { OperationPlan } from '../index.ts'
-import { count, plural } from './figures.ts'
+import { formatDuration, type OperationPlan } from '../index.ts'
+import { bytes, count, percent, plural } from './figures.ts'
 import { headLines, labelledLines } from './layout.ts'
 import type { Line } from './output.ts'
+import { dryRunLines } from './plan-dry-run.ts'
+import { planFindingLines } from './plan-findings.ts'
 import { keyText } from './quarantine-lines.ts'
 
-/** What a start would do. */
+/** What a start would do: one sentence, the numbers, the dry run, and what to think about first. */
 export function planLines(plan: OperationPlan, width?: number): Line[] {
-  const { cursor, from, to, scope, sample } = plan
+  const { cursor, from, to, scope, statements } = plan
   return [
     ...headLines(planSentence(plan), width),
     ...labelledLines(
@@ -15,20 +17,42 @@ export function planLines(plan: OperationPlan, width?: number): Line[] {
         ['from', from === null ? 'the first row' : `behind ${keyText(from)}`],
         ['to', to === null ? 'nowhere: there is no row' : `${keyText(to)}, included`],
         ['scope', scope ?? 'all rows'],
-        ['sample', sampleText(sample)],
+        ...numbers(plan),
+        ...statements.map(({ statement, found }) => [statement, found] as const),
       ],
       width,
     ),
+    ...dryRunLines(plan, width),
+    ...planFindingLines(plan.findings, width),
   ]
 }
 
-function planSentence({ name, table, to, rowsEstimate, batches }: OperationPlan): string {
+function planSentence({ name, table, to, estimate: { rowsToSee, batches } }: OperationPlan): string {
   if (to === null) return `${name} would walk ${table} and find no row`
-  if (rowsEstimate === 0) return `${name} would walk ${table}; PostgreSQL has no estimate of its rows before an ANALYZE`
-  return `${name} would walk ${table}: about ${plural(rowsEstimate, 'row')}, at most ${plural(batches, 'batch', 'batches')}`
+  return `${name} would walk ${table}: about ${plural(rowsToSee, 'row')}, ${plural(batches, 'batch', 'batches')}`
 }
 
-function sampleText({ rows, matched }: OperationPlan['sample']): string {
-  if (rows === 0) return 'there is no row to look at'
-  return `${count(matched)} of the first ${plural(rows, 'row')} in scope`
+function numbers({ to, estimate }: OperationPlan): (readonly [string, string])[] {
+  if (to === null) return []
+  const { tableBytes, bytesToChange, walBytes, durationMs } = estimate
+  return [
+    ['in scope', inScope(estimate)],
+    ['on disk', `${bytes(tableBytes)}, about ${bytes(bytesToChange)} of it in scope`],
+    ...(walBytes === null ? [] : ([['log', `about ${bytes(walBytes)}`]] as const)),
+    ...(durationMs === null ? [] : ([['time', timeText(durationMs)]] as const)),
+  ]
+}
+
+function inScope({ rowsToSee, rowsToChange, by, sampled }: OperationPlan['estimate']): string {
+  const { windows, rows, matched } = sampled
+  if (windows === 0) return 'not known: it took too long to look'
+  const looked = `${count(matched)} of ${plural(rows, 'row')} in ${plural(windows, 'place')} along the key`
+  if (by === 'planner') return `${looked}; PostgreSQL expects about ${count(rowsToChange)}`
+  const share = rowsToSee === 0 ? 0 : rowsToChange / rowsToSee
+  return `about ${plural(rowsToChange, 'row')} (${percent(Math.min(1, share))}), by ${looked}`
+}
+
+function timeText({ from, to }: { from: number; to: number }): string {
+  const [least, most] = [formatDuration(Math.max(1_000, from)), formatDuration(Math.max(1_000, to))]
+  return least === most ? `about ${most} at full pace` : `${least} to ${most} at full pace`
 }

@@ -53,7 +53,8 @@ export function setColumns(
     const meant = where(context)
     return meant === undefined ? wrong : sql`(${meant}) and (${wrong})`
   }
-  return defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'update', set: values })
+  const definition = defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'update', set: values })
+  return { ...definition, changes: { kind: 'update', columns: Object.keys(set) } }
 }
 
 /** Refuses anything but columns with expressions. */

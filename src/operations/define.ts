@@ -8,6 +8,7 @@ import { validateArgs } from '../args.ts'
 import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
 import type { Change } from '../targets/change.ts'
 import type { Batch } from './batch.ts'
+import { unknownChanges, type Changes } from './preflight/changes.ts'
 
 /** What a scope may depend on: the args, and the moment at which the operation was started. */
 export interface ScopeContext<Args> {
@@ -120,6 +121,8 @@ export interface OperationDefinition<in Input = never> {
   readonly quarantineLimit: number
   readonly approval: boolean
   readonly window: Window | undefined
+  /** What it does to its rows, where a preset knows. */
+  readonly changes: Changes
   /** Checks stored args against the schema and gives the functions to run with them. */
   bind(stored: Json): Promise<BoundOperation>
   /** Exists for the type checker only: ties the definition to the args that starting it takes. */
@@ -174,7 +177,7 @@ export function defineOperation(spec: AnySpec): OperationDefinition<undefined> {
   const given = Object.entries(spec).filter(([key, value]) => key in defaults && value !== undefined)
   const { name, table, cursor } = spec
   const window = spec.window === undefined ? undefined : defineWindow(spec.window)
-  const own = { name, table, cursor, window, bind: (stored: Json) => bind(spec, stored) }
+  const own = { name, table, cursor, window, changes: unknownChanges, bind: (stored: Json) => bind(spec, stored) }
   return { ...defaults, ...Object.fromEntries(given), ...own }
 }
 

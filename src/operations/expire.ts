@@ -19,5 +19,6 @@ export interface ExpireSpec extends PresetSpec, AgeLimit {}
 export function expire({ olderThan, by, ...spec }: ExpireSpec): OperationDefinition<undefined> {
   checkAge({ kind: 'expiry', name: spec.name }, { olderThan, by })
   const scope = ({ startedAt }: { startedAt: string }): Sql => isAged({ olderThan, by }, startedAt)
-  return defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'delete' })
+  const definition = defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'delete' })
+  return { ...definition, changes: { kind: 'delete', aged: { olderThan, by } } }
 }

@@ -9,7 +9,7 @@ import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
-import { planOperation, type OperationPlan } from './plan.ts'
+import { planOperation, type OperationPlan, type OperationPlanOptions } from './preflight/preview.ts'
 import { landmarksOf, placeOf, type Place } from './progress.ts'
 import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
@@ -82,9 +82,18 @@ export class Operations {
     return startOperation(definition, { args, options }, { database: await this.#deps.database(), telemetry })
   }
 
-  /** What a start by that name would do, with all its checks and without writing anything. */
-  async plan(name: string, args?: unknown, { tenant, min, max }: StartOptions = {}): Promise<OperationPlan> {
-    const request = { args, bounds: { min, max }, tenant: tenant ?? null }
+  /**
+   * What a start by that name would do, with all its checks and without writing anything: how many rows, how long, how
+   * they are found, what to think about first, and a sub-batch that is really run and rolled back.
+   *
+   * @example
+   * ```ts
+   * const { estimate, findings, refused } = await sluice.operations.plan('expire-events')
+   * ```
+   */
+  async plan(name: string, args?: unknown, options: OperationPlanOptions = {}): Promise<OperationPlan> {
+    const { tenant, min, max, dryRun = true } = options
+    const request = { args, bounds: { min, max }, tenant: tenant ?? null, dryRun }
     return planOperation(this.#deps.registry.find(name), request, await this.#deps.database())
   }
 

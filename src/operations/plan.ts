@@ -1,19 +1,22 @@
 import { createHash } from 'node:crypto'
 import type { Sql } from 'sql-template-tag'
+import type { SluiceError } from '../errors.ts'
 import type { Connection, StoreConnection } from '../store/connection.ts'
-import type { Database } from '../store/database.ts'
 import * as operations from '../store/operations.ts'
 import type { Pool } from '../store/pool.ts'
 import type { Json } from '../std/json.ts'
 import { checkScope } from '../targets/change.ts'
 import { readKey, resolveCursor, type Cursor } from '../targets/cursor.ts'
 import { describeTable } from '../targets/table.ts'
-import { checkWalk } from '../targets/sparse.ts'
-import { countRows, keyAt, lastKey } from '../targets/window.ts'
+import { problemOfWalk } from '../targets/sparse.ts'
+import { lastKey, type Walk } from '../targets/window.ts'
+import { findAround } from './preflight/around.ts'
+import type { Changes } from './preflight/changes.ts'
+import { checkUp, type CheckUp } from './preflight/check.ts'
+import { bySeverity, type PlanFinding } from './preflight/finding.ts'
 import { walkBy } from './walk.ts'
-import { storeArgs } from '../args.ts'
-import type { OperationDefinition } from './define.ts'
-import { batchRows, subBatchRows } from './size.ts'
+import type { BoundOperation, OperationDefinition } from './define.ts'
+import { firstSizes } from './size.ts'
 
 /** What the checks found out for the operation to be recorded. */
 export type Planned = Pick<
@@ -28,24 +31,38 @@ export interface Bounds {
   mark: string
 }
 
+/** An operation that could be recorded, and all that was found on the way. */
+export interface Prepared extends CheckUp {
+  planned: Planned
+  bound: BoundOperation
+  walk: Walk
+  scope: Sql | undefined
+  startedAt: string
+}
+
 /**
  * Does all the checks and writes nothing. The checks have a connection of their own, because one that fails would end
- * the user's transaction with it.
+ * the user's transaction with it. What only makes it slow is a finding; whether it is refused is for the caller to say.
  */
 export async function plan(
   { checks, reads }: { checks: Pool; reads: Connection },
   definition: OperationDefinition,
   { args, bounds }: { args: Json; bounds: Bounds },
-): Promise<Planned> {
+): Promise<Prepared> {
   const bound = await definition.bind(args)
   const shape = await describeTable(checks, definition.table)
-  const cursor = resolveCursor(shape, definition.cursor)
-  const scope = bound.scope(new Date().toISOString())
+  const problems: SluiceError[] = []
+  const cursor = resolveCursor(shape, definition.cursor, (problem) => problems.push(problem))
+  const startedAt = new Date().toISOString()
+  const scope = bound.scope(startedAt)
   if (scope !== undefined) await checkScope(checks, shape.qualifiedName, scope)
   const walk = walkBy({ table: shape.qualifiedName, cursor }, { carve: definition.carve, scope })
-  if (walk.only !== undefined) await checks.transaction((transaction) => checkWalk(transaction, walk))
+  if (walk.only !== undefined) {
+    const problem = await checks.transaction((transaction) => problemOfWalk(transaction, walk))
+    if (problem !== undefined) problems.push(problem)
+  }
   const max = bounds.max === undefined ? undefined : await readKey(checks, cursor, bounds.max)
-  return {
+  const planned: Planned = {
     table: shape.qualifiedName,
     cursorColumns: cursor.columns,
     cursorTypes: cursor.types,
@@ -53,6 +70,33 @@ export async function plan(
     carveEnd: max ?? (await lastKey(reads, walk)),
     rowsEstimate: Math.round(shape.rowsEstimate),
   }
+  const { changes } = definition
+  const range = { lower: planned.lowerKey, end: planned.carveEnd }
+  const checked = await checkUp(checks, { walk, scope, changes, ...firstSizes(definition), startedAt, ...range })
+  const findings = [...problems.map(findingOf), ...withoutEchoes(checked.findings, problems)]
+  return { ...checked, findings, planned, bound, walk, scope, startedAt }
+}
+
+/** All that was found, the gravest first, when the operation does this to its rows. */
+export function findingsOn({ findings, planned, surroundings, aged }: Prepared, changes: Changes): PlanFinding[] {
+  return bySeverity([...findings, ...findAround({ table: planned.table, surroundings, changes, aged })])
+}
+
+function findingOf(problem: SluiceError): PlanFinding {
+  const [what = '', ...rest] = problem.message.split(/(?<=\.) (?=[A-Z])/)
+  return {
+    check: 'cursor',
+    severity: 'refuse',
+    code: problem.code,
+    what: what.replace(/(, so each step would read the whole table)?\.$/, ''),
+    why: 'Each step could read the whole table',
+    remedy: rest.join(' ').replace(/\.$/, ''),
+  }
+}
+
+/** What the catalogue has told already need not be told again by the plan. */
+function withoutEchoes(findings: readonly PlanFinding[], problems: readonly SluiceError[]): PlanFinding[] {
+  return findings.filter(({ check }) => problems.length === 0 || check !== 'scan')
 }
 
 async function lowerKey(
@@ -70,58 +114,4 @@ export function fingerprint(name: string, args: Json, tenant: string | null): st
   return createHash('sha256')
     .update(JSON.stringify([name, args, tenant]))
     .digest('hex')
-}
-
-/** What a start would do. */
-export interface OperationPlan {
-  name: string
-  table: string
-  cursor: readonly string[]
-  /** Keys between which the walk goes; the first one is not included. */
-  from: operations.Key | null
-  to: operations.Key | null
-  rowsEstimate: number
-  batches: number
-  scope: string | null
-  /** Rows of the first window, and how many of them are in scope: a taste of what is to come. */
-  sample: { rows: number; matched: number }
-}
-
-/** Does all that a start does, but for recording the operation. */
-export async function planOperation(
-  definition: OperationDefinition,
-  request: { args: unknown; bounds: Omit<Bounds, 'mark'>; tenant: string | null },
-  { control, work }: Pick<Database, 'control' | 'work'>,
-): Promise<OperationPlan> {
-  const args = storeArgs(definition.name, request.args)
-  const bounds = { ...request.bounds, mark: fingerprint(definition.name, args, request.tenant) }
-  const planned = await plan({ checks: control, reads: control }, definition, { args, bounds })
-  const scope = (await definition.bind(args)).scope(new Date().toISOString())
-  return {
-    name: definition.name,
-    table: planned.table,
-    cursor: planned.cursorColumns,
-    from: planned.lowerKey,
-    to: planned.carveEnd,
-    rowsEstimate: planned.rowsEstimate,
-    batches: Math.ceil(planned.rowsEstimate / (definition.batchSize ?? batchRows.first)),
-    scope: scope?.text ?? null,
-    sample: await taste(work, planned, {
-      scope,
-      carve: definition.carve,
-      count: definition.subBatchSize ?? subBatchRows.first,
-    }),
-  }
-}
-
-async function taste(
-  connection: Connection,
-  { table, cursorColumns: columns, cursorTypes: types, lowerKey: lower, carveEnd: end }: Planned,
-  { scope, carve, count }: { scope: Sql | undefined; carve: operations.Carving; count: number },
-): Promise<OperationPlan['sample']> {
-  if (end === null) return { rows: 0, matched: 0 }
-  const walk = walkBy({ table, cursor: { columns, types } }, { carve, scope })
-  const upper = (await keyAt(connection, { walk, window: { lower, upper: end }, count })) ?? end
-  const rows = await countRows(connection, walk, { lower, upper })
-  return { rows, matched: await countRows(connection, walk, { lower, upper }, scope) }
 }

@@ -6,6 +6,7 @@ import { classify } from '../store/sqlstate.ts'
 import { about, lost, warn, type BatchRun } from './batch-run.ts'
 import { findCheckpoint } from './doubt.ts'
 import { isolateRow } from './isolate.ts'
+import { driftHoldMs, PlanDrifted } from './preflight/drift.ts'
 import type { Progress } from './run.ts'
 import { CheckpointMoved, ClaimLost, sameKey, StopAsked, WindowClosed, type SubBatchWork } from './sub-batch.ts'
 import { judge, type Verdict } from './verdict.ts'
@@ -45,6 +46,7 @@ function verdictOn(progress: Progress, error: unknown): Verdict {
   progress.inARow += 1
   if (progress.subBatchSize === 1) progress.onOneRow += 1
   if (error instanceof CheckpointMoved) return { kind: 'reconnect', waitMs: 0 }
+  if (error instanceof PlanDrifted) return { kind: 'hold', waitMs: driftHoldMs }
   return judge(classify(error), progress, Math.random())
 }
 

@@ -24,6 +24,7 @@ import { countRows } from '../targets/window.ts'
 import { about, lost, warn, type BatchRun } from './batch-run.ts'
 import { settleFinish } from './doubt.ts'
 import { careAfterCrash, isolateCrashed } from './isolate.ts'
+import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
 import { nextBatch } from './size.ts'
 import {
@@ -129,6 +130,7 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     if (run.held.signal.aborted) return lost(run, 'renewal')
     if (run.stopping.aborted) return giveBack(run)
     try {
+      await watchPlan(run, work, progress.at)
       await (progress.empty ? look(run, work, progress) : step(run, work, progress))
     } catch (error) {
       const next = await recover(run, work, { progress, error })

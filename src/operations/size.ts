@@ -45,6 +45,17 @@ export interface Aim {
 export const batchRows = { first: 50_000, most: 2_000_000 }
 export const subBatchRows = { first: 500, most: 100_000 }
 
+/** The sizes that a run begins with: those of its definition, or ours. */
+export function firstSizes({ batchSize, subBatchSize }: FoundByDefault): Record<keyof FoundByDefault, number> {
+  return { batchSize: batchSize ?? batchRows.first, subBatchSize: subBatchSize ?? subBatchRows.first }
+}
+
+/** Undefined: found by the worker. */
+interface FoundByDefault {
+  batchSize: number | undefined
+  subBatchSize: number | undefined
+}
+
 /** How long a batch is to take: long enough that leasing costs nothing beside it, short enough to take turns. */
 const batchMs = 5_000
 

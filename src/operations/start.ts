@@ -3,7 +3,8 @@ import { onConnection, type Connection, type StoreConnection } from '../store/co
 import type { Database } from '../store/database.ts'
 import * as operations from '../store/operations.ts'
 import { uuidv7 } from '../std/uuid.ts'
-import { fingerprint, plan } from './plan.ts'
+import { findingsOn, fingerprint, plan } from './plan.ts'
+import { forcedReason, throwRefusal, type PlanFinding } from './preflight/finding.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
 import { defineWindow } from '../windows/window.ts'
@@ -24,6 +25,8 @@ export interface StartOptions {
   max?: readonly unknown[]
   /** The hours in which it may run, instead of those of the definition; null: at any time. */
   window?: string | null
+  /** Start it although a check says that it would read far more than it should; that is kept in its history. */
+  force?: boolean
 }
 
 /** What starting an operation gives. */
@@ -31,6 +34,8 @@ export interface StartedOperation {
   id: string
   /** An equal operation (name, args and tenant) was unfinished already; this is the id of that one. */
   duplicate: boolean
+  /** What the checks before the start found, the gravest first. */
+  findings: readonly PlanFinding[]
 }
 
 /** Sizes that the definition says, or the ones to begin with and at most. */
@@ -49,7 +54,7 @@ export async function startOperation(
   request: { args: unknown; options: StartOptions },
   { database, telemetry }: { database: Database; telemetry: Telemetry },
 ): Promise<StartedOperation> {
-  const { tx, tenant, actor, min, max } = request.options
+  const { tx, tenant, actor, min, max, force } = request.options
   const connection = tx === undefined ? database.control : onConnection(tx, database.control.schema)
   const { window = definition.window?.text ?? null } = request.options
   const args = storeArgs(definition.name, request.args)
@@ -57,7 +62,12 @@ export async function startOperation(
   const owner = { tenant: labels.tenant ?? null, actor: labels.actor ?? null }
   const mark = fingerprint(definition.name, args, owner.tenant)
   const bounds = { min, max, mark }
-  const planned = await plan({ checks: database.control, reads: connection }, definition, { args, bounds })
+  const connections = { checks: database.control, reads: connection }
+  const prepared = await plan(connections, definition, { args, bounds })
+  const { planned } = prepared
+  const findings = findingsOn(prepared, definition.changes)
+  if (force !== true) throwRefusal(definition.name, findings)
+  const reason = forcedReason(findings)
   const started = await record(connection, {
     id: uuidv7(),
     name: definition.name,
@@ -76,6 +86,7 @@ export async function startOperation(
     ...sizesOf(definition),
     quarantineLimit: definition.quarantineLimit,
     window: window === null ? null : defineWindow(window).text,
+    reason,
   })
   const { table } = planned
   telemetry.emit('operation.started', {
@@ -84,11 +95,15 @@ export async function startOperation(
     table,
     tenant: owner.tenant,
     duplicate: started.duplicate,
+    forced: started.duplicate ? null : reason,
   })
-  return started
+  return { ...started, findings }
 }
 
-async function record(connection: StoreConnection, operation: operations.NewOperation): Promise<StartedOperation> {
+async function record(
+  connection: StoreConnection,
+  operation: operations.NewOperation,
+): Promise<Omit<StartedOperation, 'findings'>> {
   // A competing start may have committed after our statement's snapshot: the next look sees it.
   for (let look = 1; look <= 5; look++) {
     const [found] = await operations.start(connection, operation)

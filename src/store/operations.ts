@@ -84,6 +84,8 @@ export interface NewOperation extends Sizes {
   quarantineLimit: number
   window: string | null
   rowsEstimate: number
+  /** Kept with the first state; null: there is nothing to say. */
+  reason: string | null
 }
 
 /**
@@ -96,10 +98,10 @@ export const start = statement<NewOperation, { id: string; created: boolean }>(
      insert into sluice.operation
        (id, name, args, tenant, actor, status, fingerprint, table_name, cursor_columns, cursor_types, lower_key,
         carved_to, carve_end, fully_carved, until, verify, priority, conflicts, lanes, batch_size, sub_batch_size,
-        quarantine_limit, rows_estimate, carve, run_window, carve_size, tunes_batches, tuned_size)
+        quarantine_limit, rows_estimate, carve, run_window, carve_size, tunes_batches, tuned_size, reason)
      values ($1, $2, $3::text::jsonb, $4, $5, $6, $7, $8, $9, $10, $11::text[],
              $11::text[], $12::text[], $12::text[] is null and $13 = 'end', $13, $14, $15, $16, $17, $18, $19,
-             $20, $21, $22, $23, $24::int, $24::int is not null, $25)
+             $20, $21, $22, $23, $24::int, $24::int is not null, $25, $26)
      on conflict (fingerprint) do nothing
      returning id
    )
@@ -133,6 +135,7 @@ export const start = statement<NewOperation, { id: string; created: boolean }>(
     o.window,
     o.carveSize,
     o.tunedSize,
+    o.reason,
   ],
 )
 

@@ -13,9 +13,14 @@ export interface Cursor {
 
 /**
  * Resolves the cursor of a table: the given columns, else the primary key. A walk by a key that is nullable or not
- * unique would skip rows, and one without an index would read the whole table for each step: both are refused.
+ * unique would skip rows: that is refused. One without an index would read the whole table for each step: that is refused
+ * unless it is tolerated.
  */
-export function resolveCursor(table: TableShape, given: readonly string[] | undefined): Cursor {
+export function resolveCursor(
+  table: TableShape,
+  given: readonly string[] | undefined,
+  tolerate: (problem: SluiceError) => void = refuse,
+): Cursor {
   const names = given ?? table.primaryKey
   if (names.length === 0) {
     throw new SluiceError('CURSOR_INVALID', {
@@ -31,7 +36,9 @@ export function resolveCursor(table: TableShape, given: readonly string[] | unde
       details: { table: table.qualifiedName, column: nullable.name },
     })
   }
-  checkKeys(table, names)
+  checkUnique(table, names)
+  const slow = problemOfIndexes(table, names)
+  if (slow !== undefined) tolerate(slow)
   return { columns: names, types: columns.map(({ type }) => type) }
 }
 
@@ -45,23 +52,28 @@ function column(table: TableShape, name: string): Column {
   })
 }
 
-function checkKeys(table: TableShape, names: readonly string[]): void {
+function refuse(problem: SluiceError): never {
+  throw problem
+}
+
+function checkUnique(table: TableShape, names: readonly string[]): void {
   const cursor = names.join(', ')
-  const details = { table: table.qualifiedName, cursor: names }
   if (!table.uniqueKeys.some((key) => key.every((name) => names.includes(name)))) {
     const fix =
       table.primaryKey.length > 0 ? `Append the primary key (${table.primaryKey.join(', ')})` : 'Append a unique key'
     throw new SluiceError('CURSOR_NOT_UNIQUE', {
       message: `The cursor (${cursor}) of ${table.qualifiedName} is not unique, so rows with equal keys could be skipped. ${fix}.`,
-      details,
+      details: { table: table.qualifiedName, cursor: names },
     })
   }
-  if (!table.indexes.some((index) => names.every((name, i) => index[i] === name))) {
-    throw new SluiceError('CURSOR_NOT_INDEXED', {
-      message: `No index of ${table.qualifiedName} starts with the cursor columns (${cursor}), so each step would read the whole table. Run: create index concurrently on ${table.qualifiedName} (${names.map(quote).join(', ')});`,
-      details,
-    })
-  }
+}
+
+function problemOfIndexes(table: TableShape, names: readonly string[]): SluiceError | undefined {
+  if (table.indexes.some((index) => names.every((name, i) => index[i] === name))) return undefined
+  return new SluiceError('CURSOR_NOT_INDEXED', {
+    message: `No index of ${table.qualifiedName} starts with the cursor columns (${names.join(', ')}), so each step would read the whole table. Run: create index concurrently on ${table.qualifiedName} (${names.map(quote).join(', ')});`,
+    details: { table: table.qualifiedName, cursor: names },
+  })
 }
 
 /** A column name, quoted for SQL. */

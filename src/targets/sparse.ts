@@ -2,15 +2,8 @@ import sql, { raw } from 'sql-template-tag'
 import { SluiceError } from '../errors.ts'
 import type { Connection } from '../store/connection.ts'
 import { columnList } from './cursor.ts'
+import { explain, withOnlyIndexes, type PlanNode } from './explain.ts'
 import type { Walk } from './window.ts'
-
-/** The parts of EXPLAIN's answer that tell how rows are found. */
-export interface PlanNode {
-  'Node Type': string
-  'Index Name'?: string
-  Filter?: string
-  Plans?: PlanNode[]
-}
 
 /** Nodes that read no more than the rows that they pass on, in the order of an index. */
 const walking = new Set(['Index Scan', 'Index Only Scan', 'Append', 'Merge Append', 'Result'])
@@ -27,28 +20,22 @@ export function notAWalk(node: PlanNode): string | undefined {
 
 /**
  * Proves that a sparse walk reads no rows but those in scope: asked for them in the order of the cursor, the server
- * finds them all by the conditions of an index. Without that, each step could read the whole table. The connection is
- * inside a transaction, whose settings change.
+ * finds them all by the conditions of an index. Without that, each step could read the whole table. Gives what is in the
+ * way, if anything is. The connection is inside a transaction.
  */
-export async function checkWalk(connection: Connection, { only, table, cursor }: Walk): Promise<void> {
-  if (only === undefined) return
+export async function problemOfWalk(
+  connection: Connection,
+  { only, table, cursor }: Walk,
+): Promise<SluiceError | undefined> {
+  if (only === undefined) return undefined
   const query = sql`
-    explain (format json)
     select ${columnList(cursor)}
     from ${raw(table)}
     where (${only})
     order by ${columnList(cursor)}`
-  // Small tables are read whole whatever their indexes are: leave the planner nothing but an index in order.
-  await connection.query(
-    `select set_config(name, 'off', true)
-     from unnest(array['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_incremental_sort']) name`,
-    [],
-  )
-  const { rows } = await connection.query(query.text, query.values)
-  const [{ Plan: node }] = (rows[0] as { 'QUERY PLAN': [{ Plan: PlanNode }] })['QUERY PLAN']
-  const problem = notAWalk(node)
-  if (problem === undefined) return
-  throw new SluiceError('CARVE_NOT_INDEXED', {
+  const problem = notAWalk(await withOnlyIndexes(connection, () => explain(connection, query, 'plain')))
+  if (problem === undefined) return undefined
+  return new SluiceError('CARVE_NOT_INDEXED', {
     message: `No index of ${table} serves the scope in the order of the cursor (${cursor.columns.join(', ')}): ${problem}. Create one, such as an index on the cursor columns with the scope as its WHERE, or leave out carve: 'sparse'.`,
     details: { table, cursor: cursor.columns, scope: only.text, problem },
   })

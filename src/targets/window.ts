@@ -41,7 +41,7 @@ export function storedWithin({ cursor }: Walk, column: string, { lower, upper }:
 }
 
 /** The rows of a window that the walk steps on. */
-function onWalk(walk: Walk, window: KeyWindow): Sql {
+export function onWalk(walk: Walk, window: KeyWindow): Sql {
   return walk.only === undefined ? within(walk, window) : sql`${within(walk, window)} and (${walk.only})`
 }
 

@@ -48,7 +48,13 @@ export interface Events {
   /** A worker has given back what it held and is gone. */
   'worker.stopped': { workerId: string }
   /** An operation was recorded, or an equal unfinished one was found (`duplicate`). */
-  'operation.started': OfOperation & { table: string; tenant: string | null; duplicate: boolean }
+  'operation.started': OfOperation & {
+    table: string
+    tenant: string | null
+    duplicate: boolean
+    /** What a check said against it, when it was started all the same. */
+    forced: string | null
+  }
   /** An operation waits by itself until `until`, for `reason`. */
   'operation.held': OfOperation & { reason: string; until: Date }
   /** An operation stops: a person wants it, or too much of it fails. */

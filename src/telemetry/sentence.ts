@@ -26,7 +26,7 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
     case 'operation.started':
       return p.duplicate
         ? `${p.name} is already unfinished as ${p.operationId}; nothing new was started`
-        : `${p.name} started on ${p.table} as ${p.operationId}`
+        : `${p.name} started on ${p.table} as ${p.operationId}${by(p.forced)}`
     case 'operation.held':
       return `${p.name} is held until ${p.until.toISOString()}: ${p.reason}`
     case 'operation.paused':

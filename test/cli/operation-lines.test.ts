@@ -3,9 +3,8 @@ import { limitLines } from '../../src/cli/limit-lines.ts'
 import { sentenceLine, statusLines } from '../../src/cli/operation-lines.ts'
 import { operationTable } from '../../src/cli/operation-table.ts'
 import { renderLine, type Line } from '../../src/cli/output.ts'
-import { planLines } from '../../src/cli/plan-lines.ts'
 import { groupRanges, groupTable, rangeTable } from '../../src/cli/quarantine-lines.ts'
-import type { OperationPlan, OperationStatus, QuarantinedRange } from '../../src/index.ts'
+import type { OperationStatus, QuarantinedRange } from '../../src/index.ts'
 import { at, statusOf } from './status.ts'
 
 const text = (lines: readonly Line[]): string[] => lines.map((line) => renderLine(line, false))
@@ -145,41 +144,6 @@ describe('quarantined ranges', () => {
       '            2  42         division by zero (2…',
     ])
   })
-})
-
-const plan: OperationPlan = {
-  name: 'expire-events',
-  table: 'public.events',
-  cursor: ['created_at', 'id'],
-  from: null,
-  to: ['2024', '7'],
-  rowsEstimate: 50_000,
-  batches: 1,
-  scope: '"created_at" < $1',
-  sample: { rows: 1_000, matched: 550 },
-}
-
-test('a plan', () => {
-  expect(text(planLines(plan))).toEqual([
-    'expire-events would walk public.events: about 50,000 rows, at most 1 batch',
-    '  cursor  created_at, id',
-    '  from    the first row',
-    '  to      (2024, 7), included',
-    '  scope   "created_at" < $1',
-    '  sample  550 of the first 1,000 rows in scope',
-  ])
-})
-
-test('a plan for an empty table', () => {
-  const empty = { ...plan, from: ['5'], to: null, rowsEstimate: 0, scope: null, sample: { rows: 0, matched: 0 } }
-  expect(text(planLines(empty))).toEqual([
-    'expire-events would walk public.events and find no row',
-    '  cursor  created_at, id',
-    '  from    behind 5',
-    '  to      nowhere: there is no row',
-    '  scope   all rows',
-    '  sample  there is no row to look at',
-  ])
 })
 
 test('changed limits, old and new', () => {

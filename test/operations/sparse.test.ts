@@ -77,7 +77,10 @@ test('without an index that serves the scope, a sparse operation is refused befo
     code: 'CARVE_NOT_INDEXED',
     message: expect.stringContaining('counters_pkey would be filtered by done') as string,
   })
-  await expect(sluice.operations.plan(sparse.name)).rejects.toMatchObject({ code: 'CARVE_NOT_INDEXED' })
+  expect(await sluice.operations.plan(sparse.name)).toMatchObject({
+    refused: true,
+    findings: [{ check: 'cursor', severity: 'refuse', code: 'CARVE_NOT_INDEXED' }],
+  })
   expect(await db.value('select count(*)::int from sluice.operation')).toBe(0)
 })
 

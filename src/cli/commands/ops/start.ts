@@ -11,6 +11,7 @@ interface StartOptions extends BoundOptions {
   tenant?: string
   actor?: string
   wait?: boolean
+  force?: boolean
 }
 
 export const addStart: CommandAdder = (parent, shell) => {
@@ -21,6 +22,7 @@ export const addStart: CommandAdder = (parent, shell) => {
     .option('--tenant <tenant>', 'the customer that it belongs to')
     .option('--actor <actor>', 'who starts it, for the record')
   addBounds(command)
+    .option('--force', 'start it although the checks refuse it; that is kept in its history')
     .option('--wait', 'watch it until it has ended; exit with 1 when it did not finish')
     .action((operation: string, _: unknown, own: Command) =>
       start(shell, operation, own.optsWithGlobals<StartOptions>()),
@@ -31,20 +33,26 @@ async function start(shell: Shell, name: string, options: StartOptions): Promise
   const args = parseJson('--args', options.args)
   const { tenant, actor } = options
   const owner = { ...(tenant === undefined ? {} : { tenant }), ...(actor === undefined ? {} : { actor }) }
-  const choices = { ...owner, ...boundsOf(options) }
+  const choices = { ...owner, ...boundsOf(options), force: options.force === true }
   await withSluice(shell, { options, configFile: 'required' }, async ({ sluice }) => {
     const started = await sluice.operations.startByName(name, args, choices)
+    if (!started.duplicate) warnOf(shell, started)
     if (options.wait === true) await followToEnd(shell, sluice, started.id)
     else await tell(shell, sluice, { name, ...started })
   })
 }
 
+/** What to think about is said once, in short; the plan tells the rest. */
+function warnOf({ output }: Shell, { findings }: StartedOperation): void {
+  for (const { severity, what } of findings) if (severity !== 'note') output.warn(`${what}.`)
+}
+
 async function tell(
   { output }: Shell,
   sluice: Session['sluice'],
-  { name, id, duplicate }: StartedOperation & { name: string },
+  { name, id, duplicate, findings }: StartedOperation & { name: string },
 ): Promise<void> {
-  if (output.json) return output.record({ id, duplicate })
+  if (output.json) return output.record({ id, duplicate, findings })
   output.data(id)
   if (duplicate) return output.note(`${name} was unfinished already, with equal args; nothing new was started.`)
   output.note(nextText(await sluice.operations.get(id)))

@@ -1,0 +1,76 @@
+/**
+ * The preflight: what is looked at before an operation starts.
+ *
+ * The model. A start looks at the catalogue and has the server plan the statements that will run again and again; both
+ * cost a few milliseconds and read no rows but those of two windows' keys. What it finds is a list of findings, each with
+ * a severity. One that says `refuse` ends the start, unless it is forced, and a forced one is told in the history.
+ * `sluice ops plan` looks at more: it samples windows along the key and runs one sub-batch, which it rolls back.
+ *
+ * The invariants. The checks have a connection of their own, so they can neither end nor hold up the caller's
+ * transaction; they wait for a lock for a fifth of a second, and what they could not look at is said. They write
+ * nothing, and a crash among them leaves nothing.
+ */
+import { sqlstate } from '../../store/sqlstate.ts'
+import type { Pool } from '../../store/pool.ts'
+import { agedPartitions, readSurroundings, type AgedPartition, type Surroundings } from '../../targets/surroundings.ts'
+import type { Changes } from './changes.ts'
+import type { PlanFinding } from './finding.ts'
+import { lookAtPlans, type PlannedStatement, type Walked } from './plans.ts'
+
+/** The checks may hold nobody up. */
+const limits = { statementMs: 2_000, lockMs: 200 }
+
+/** An operation that is about to start. */
+export interface Subject extends Omit<Walked, 'surroundings' | 'range'> {
+  lower: Walked['range']['lower']
+  /** null: there is no row. */
+  end: Walked['range']['upper'] | null
+  /** When it would be started. */
+  startedAt: string
+}
+
+/** What the checks found. */
+export interface CheckUp {
+  /** What is wrong with the plans. */
+  findings: PlanFinding[]
+  statements: PlannedStatement[]
+  surroundings: Surroundings
+  /** Partitions that could be dropped instead. */
+  aged: readonly AgedPartition[]
+}
+
+/** Looks at what can be looked at in a few milliseconds. */
+export async function checkUp(checks: Pool, { lower, end, startedAt, ...subject }: Subject): Promise<CheckUp> {
+  const { table } = subject.walk
+  const surroundings = await readSurroundings(checks, table)
+  const aged = await partitionsToDrop(checks, { table, startedAt, surroundings, changes: subject.changes })
+  if (end === null) return { findings: [], statements: [], surroundings, aged }
+  const walked = { ...subject, surroundings, range: { lower, upper: end } }
+  try {
+    const plans = await checks.transaction((transaction) => lookAtPlans(transaction, walked), limits)
+    return { ...plans, surroundings, aged }
+  } catch (error) {
+    // Without a connection nothing will start; anything else must not keep it from starting.
+    if (sqlstate(error) === undefined) throw error
+    return { findings: [unchecked(table, error as Error)], statements: [], surroundings, aged }
+  }
+}
+
+async function partitionsToDrop(
+  checks: Pool,
+  place: { table: string; startedAt: string; surroundings: Surroundings; changes: Changes },
+): Promise<AgedPartition[]> {
+  const { table, startedAt, surroundings, changes } = place
+  if (changes.aged === undefined || surroundings.partitionColumn !== changes.aged.by) return []
+  return agedPartitions(checks, table, { startedAt, olderThan: changes.aged.olderThan })
+}
+
+function unchecked(table: string, error: Error): PlanFinding {
+  return {
+    check: 'unchecked',
+    severity: 'note',
+    what: `The plans for ${table} could not be looked at: ${error.message}`,
+    why: 'Whether its statements find their rows by an index is not known',
+    remedy: 'Ask again when the table is free: sluice ops plan',
+  }
+}

@@ -1,0 +1,71 @@
+import { readSurroundings } from '../../targets/surroundings.ts'
+import type { BatchRun } from '../batch-run.ts'
+import type { Key } from '../../store/operations.ts'
+import type { Database } from '../../store/database.ts'
+import type { SubBatchWork } from '../sub-batch.ts'
+import { refusals, type PlanFinding } from './finding.ts'
+import { lookAtPlans } from './plans.ts'
+
+/** How long an operation is held before its plan is looked at again. */
+export const driftHoldMs = 60_000
+
+/** A plan that was good when the operation started is no longer. */
+export class PlanDrifted extends Error {
+  override readonly name = 'PlanDrifted'
+}
+
+/** The plan of an operation is looked at that often in one process, whichever of its batches run there. */
+const everyMs = 2_000
+const limits = { statementMs: 2_000, lockMs: 100 }
+
+const lastLooks = new WeakMap<Database, Map<string, number>>()
+
+/**
+ * Looks now and then, and first of all, whether the next window is still found by an index: one may have been dropped, or
+ * statistics may have gone wrong. It asks for the plan only, outside of the sub-batch's transaction; a look that fails
+ * says nothing. Throws when far more rows would be read than the window has.
+ */
+export async function watchPlan(run: BatchRun, work: SubBatchWork, at: Key | null): Promise<void> {
+  if (!isDue(run)) return
+  const [finding] = refusals(await look(run, work, at).catch(() => []))
+  if (finding === undefined) return
+  // After the hold the first thing is to look again.
+  looksOf(run).delete(run.operation.id)
+  throw new PlanDrifted(`the plan has changed: ${finding.what}. ${finding.why}. ${finding.remedy}`)
+}
+
+function isDue(run: BatchRun): boolean {
+  const looks = looksOf(run)
+  const now = performance.now()
+  if (now - (looks.get(run.operation.id) ?? Number.NEGATIVE_INFINITY) < everyMs) return false
+  looks.delete(run.operation.id)
+  looks.set(run.operation.id, now)
+  // Those that are over need not be remembered; the oldest come first.
+  for (const id of looks.keys()) if (looks.size > 1_000) looks.delete(id)
+  return true
+}
+
+function looksOf({ database }: BatchRun): Map<string, number> {
+  const looks = lastLooks.get(database) ?? new Map<string, number>()
+  lastLooks.set(database, looks)
+  return looks
+}
+
+async function look(
+  { definition, operation, batch, database }: BatchRun,
+  work: SubBatchWork,
+  at: Key | null,
+): Promise<PlanFinding[]> {
+  const surroundings = await readSurroundings(database.control, work.walk.table)
+  const walked = {
+    walk: work.walk,
+    scope: work.scope,
+    changes: definition.changes,
+    surroundings,
+    range: { lower: at, upper: batch.upper_key },
+    batchSize: operation.carve_size ?? operation.batch_size,
+    subBatchSize: operation.tuned_size ?? operation.sub_batch_size,
+  }
+  const { findings } = await database.control.transaction((transaction) => lookAtPlans(transaction, walked), limits)
+  return findings
+}

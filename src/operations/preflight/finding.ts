@@ -1,0 +1,63 @@
+import { SluiceError, type SluiceErrorCode } from '../../errors.ts'
+
+/** What the checks before a start look for. */
+export type PlanCheck =
+  | 'cascade'
+  | 'cursor'
+  | 'dry run'
+  | 'foreign key'
+  | 'HOT'
+  | 'index'
+  | 'other table'
+  | 'partitions'
+  | 'replica identity'
+  | 'row security'
+  | 'scan'
+  | 'statistics'
+  | 'trigger'
+  | 'unchecked'
+  | 'unlogged'
+
+/** One thing to know before an operation starts. */
+export interface PlanFinding {
+  check: PlanCheck
+  /** `refuse`: a start is refused unless it is forced. `warn`: think about it. `note`: good to know. */
+  severity: 'refuse' | 'warn' | 'note'
+  /** What was found. */
+  what: string
+  /** Why it matters. */
+  why: string
+  /** What to do about it. */
+  remedy: string
+  /** Of a refusal: the code of the error with which a start ends. */
+  code?: SluiceErrorCode
+}
+
+const order: readonly PlanFinding['severity'][] = ['refuse', 'warn', 'note']
+
+/** The gravest first. */
+export function bySeverity(findings: readonly PlanFinding[]): PlanFinding[] {
+  return findings.toSorted((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity))
+}
+
+/** Those for which a start is refused. */
+export function refusals(findings: readonly PlanFinding[]): PlanFinding[] {
+  return findings.filter(({ severity }) => severity === 'refuse')
+}
+
+/** Ends a start that would harm the database. */
+export function throwRefusal(name: string, findings: readonly PlanFinding[]): void {
+  const [first, ...others] = refusals(findings)
+  if (first === undefined) return
+  const more = others.map(({ what }) => ` Also: ${what}.`).join('')
+  throw new SluiceError(first.code ?? 'PLAN_SCANS', {
+    message: `"${name}" was not started: ${first.what}. ${first.why}. ${first.remedy}${first.remedy.endsWith(';') ? '' : '.'}${more} With "force" it starts all the same.`,
+    details: { name, findings: refusals(findings) },
+  })
+}
+
+/** What is kept of a start that was forced; null: nothing had to be forced. */
+export function forcedReason(findings: readonly PlanFinding[]): string | null {
+  const forced = refusals(findings)
+  return forced.length === 0 ? null : `started by force, although ${forced.map(({ what }) => what).join('; ')}`
+}

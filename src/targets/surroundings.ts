@@ -1,0 +1,158 @@
+import type { Connection } from '../store/connection.ts'
+
+/** What lies around a table and makes a change of its rows dearer or more dangerous than it looks. */
+export interface Surroundings {
+  /** The table itself, or its partitions, as plans name them. */
+  relations: { schema: string; name: string }[]
+  /** Statistics have been gathered at some time. */
+  analyzed: boolean
+  pages: number
+  fillfactor: number
+  unlogged: boolean
+  /** The whole old row goes into the log with each change. */
+  identityFull: boolean
+  /** The role of this connection sees only some of the rows. */
+  rowSecurity: boolean
+  mayDelete: boolean
+  mayUpdate: boolean
+  /** The column by whose ranges the table is partitioned, where it is one. */
+  partitionColumn: string | null
+  references: Reference[]
+  triggers: RowTrigger[]
+  indexes: IndexFacts[]
+}
+
+/** A foreign key of another table that points here. */
+export interface Reference {
+  name: string
+  child: string
+  columns: string[]
+  onDelete: 'nothing' | 'cascade' | 'set null' | 'set default'
+  /** An index of the child begins with one of the columns. */
+  indexed: boolean
+  childRows: number
+}
+
+/** A trigger that runs once for each row. */
+export interface RowTrigger {
+  name: string
+  onDelete: boolean
+  onUpdate: boolean
+  /** Only updates of these columns; empty: of any. */
+  columns: string[]
+}
+
+export interface IndexFacts {
+  name: string
+  valid: boolean
+  /** All columns that it depends on, also by an expression or a predicate. */
+  columns: string[]
+  /** An update of its columns does not keep the new row from staying on the page. */
+  summarizing: boolean
+}
+
+const surroundingsSql = `
+  select
+    (select jsonb_agg(jsonb_build_object('schema', l.relnamespace::regnamespace::name, 'name', l.relname))
+     from (select c.oid union select p.relid from pg_partition_tree(c.oid) p where p.isleaf) t
+     join pg_class l on l.oid = t.oid) as relations,
+    not exists (select from (select c.oid union select p.relid from pg_partition_tree(c.oid) p where p.isleaf) t
+                join pg_class l on l.oid = t.oid where l.relkind <> 'p' and l.reltuples < 0) as analyzed,
+    (select coalesce(sum(l.relpages), 0)
+     from (select c.oid union select p.relid from pg_partition_tree(c.oid) p where p.isleaf) t
+     join pg_class l on l.oid = t.oid)::float8 as pages,
+    coalesce((select option_value::int from pg_options_to_table(c.reloptions) where option_name = 'fillfactor'), 100)
+      as fillfactor,
+    c.relpersistence = 'u' as unlogged,
+    c.relreplident = 'f' as "identityFull",
+    row_security_active(c.oid) as "rowSecurity",
+    has_table_privilege(c.oid, 'delete') as "mayDelete",
+    has_table_privilege(c.oid, 'update') as "mayUpdate",
+    (select a.attname::text from pg_partitioned_table p
+     join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0]
+     where p.partrelid = c.oid and p.partstrat = 'r' and p.partnatts = 1) as "partitionColumn",
+    coalesce((
+      select jsonb_agg(jsonb_build_object(
+        'name', k.conname, 'child', k.conrelid::regclass::text,
+        'columns', (select jsonb_agg(a.attname order by n.at) from unnest(k.conkey) with ordinality n(attnum, at)
+                    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.attnum),
+        'onDelete', case k.confdeltype when 'c' then 'cascade' when 'n' then 'set null' when 'd' then 'set default'
+                    else 'nothing' end,
+        'indexed', exists (select from pg_index i join pg_class x on x.oid = i.indexrelid join pg_am m on m.oid = x.relam
+                           where i.indrelid = k.conrelid and i.indisvalid and m.amname in ('btree', 'hash')
+                             and i.indkey[0] = any(k.conkey)
+                             and (i.indpred is null or pg_get_expr(i.indpred, i.indrelid) ~* '^\\([^()]* is not null\\)$')),
+        'childRows', (select coalesce(sum(greatest(l.reltuples, 0)), 0)
+                      from (select k.conrelid as oid
+                            union select p.relid from pg_partition_tree(k.conrelid) p where p.isleaf) t
+                      join pg_class l on l.oid = t.oid)
+      ) order by k.conname)
+      from pg_constraint k where k.contype = 'f' and k.confrelid = c.oid and k.conparentid = 0), '[]') as references,
+    coalesce((
+      select jsonb_agg(jsonb_build_object(
+        'name', t.tgname, 'onDelete', t.tgtype & 8 <> 0, 'onUpdate', t.tgtype & 16 <> 0,
+        'columns', coalesce((select jsonb_agg(a.attname) from unnest(t.tgattr) n(attnum)
+                             join pg_attribute a on a.attrelid = c.oid and a.attnum = n.attnum), '[]')
+      ) order by t.tgname)
+      from pg_trigger t
+      where t.tgrelid = c.oid and not t.tgisinternal and t.tgenabled in ('O', 'A')
+        and t.tgtype & 1 = 1 and t.tgtype & 24 <> 0), '[]') as triggers,
+    coalesce((
+      select jsonb_agg(jsonb_build_object(
+        'name', x.relname, 'valid', i.indisvalid,
+        'summarizing', m.amname = 'brin' and current_setting('server_version_num')::int >= 160000,
+        'columns', coalesce((
+          select jsonb_agg(a.attname) from pg_attribute a
+          where a.attrelid = c.oid and a.attnum > 0 and (a.attnum = any(i.indkey::int2[]) or exists (
+            select from pg_depend d
+            where d.classid = 'pg_class'::regclass and d.objid = i.indexrelid
+              and d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid and d.refobjsubid = a.attnum))), '[]')
+      ) order by x.relname)
+      from pg_index i join pg_class x on x.oid = i.indexrelid join pg_am m on m.oid = x.relam
+      where i.indrelid = c.oid), '[]') as indexes
+  from pg_class c
+  where c.oid = to_regclass($1)`
+
+/** Looks around a table: catalogue only, so it waits for nobody. The name is qualified and quoted. */
+export async function readSurroundings(connection: Connection, table: string): Promise<Surroundings> {
+  const { rows } = await connection.query(surroundingsSql, [table])
+  const [found] = rows as unknown as Surroundings[]
+  if (found === undefined) throw new Error(`${table} is gone`)
+  return found
+}
+
+/** A partition all of whose rows are old enough. */
+export interface AgedPartition {
+  name: string
+  rows: number
+}
+
+/** The partitions whose range ends before a moment: `olderThan` before `startedAt`. */
+export async function agedPartitions(
+  connection: Connection,
+  table: string,
+  { startedAt, olderThan }: { startedAt: string; olderThan: string },
+): Promise<AgedPartition[]> {
+  const { rows } = await connection.query(
+    `select l.oid::regclass::text as name, greatest(l.reltuples, 0)::float8 as rows
+     from pg_inherits i
+     join pg_class l on l.oid = i.inhrelid
+     cross join lateral (select substring(pg_get_expr(l.relpartbound, l.oid) from 'TO \\(''([^'']*)''\\)') as ends) bound
+     where i.inhparent = to_regclass($1)
+       and bound.ends::timestamptz <= $2::timestamptz - $3::interval
+     order by bound.ends::timestamptz`,
+    [table, startedAt, olderThan],
+  )
+  return rows as unknown as AgedPartition[]
+}
+
+/** Rows of a table as of its last vacuum or analyze. */
+export async function estimatedRows(connection: Connection, schema: string, name: string): Promise<number> {
+  const { rows } = await connection.query(
+    `select greatest(reltuples, 0)::float8 as rows
+     from pg_class
+     where relname = $2 and relnamespace = (select oid from pg_namespace where nspname = $1)`,
+    [schema, name],
+  )
+  return (rows[0] as { rows: number } | undefined)?.rows ?? 0
+}
