@@ -2,6 +2,7 @@ import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.
 import { Batches } from './batches/batches.ts'
 import { BatchCrew } from './batches/crew.ts'
 import { memberBatch } from './batches/open-batch.ts'
+import { Governor } from './governor/governor.ts'
 import { examine, type Finding } from './health/doctor.ts'
 import { InboxCrew } from './inbox/crew.ts'
 import type { InboxDefinition } from './inbox/define.ts'
@@ -79,6 +80,7 @@ export class Sluice implements AsyncDisposable {
   #worker: Worker | undefined
   #crew: JobCrew | undefined
   #sweepCrew: SweepCrew | undefined
+  #governor: Governor | undefined
 
   /** Enqueues for a handler. */
   readonly #enqueue: ContextTools['enqueue'] =
@@ -152,11 +154,14 @@ export class Sluice implements AsyncDisposable {
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
     const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
+    const governor = this.#govern(database)
     const worker = new Worker(this.#config.worker, {
       database,
       telemetry,
       registry: this.#registry,
+      governor,
       crews: [
+        governor,
         crew,
         clock,
         batches,
@@ -178,6 +183,8 @@ export class Sluice implements AsyncDisposable {
     this.#worker = undefined
     this.#crew = undefined
     this.#sweepCrew = undefined
+    await this.#governor?.close()
+    this.#governor = undefined
     const database = this.#database
     this.#database = undefined
     // A connection that never opened needs no closing.
@@ -215,7 +222,8 @@ export class Sluice implements AsyncDisposable {
 
   /** Looks at everything that commonly goes wrong; each finding says what to do. */
   async doctor(): Promise<Finding[]> {
-    return examine(await this.#connect())
+    const database = await this.#connect()
+    return examine(database, await this.#govern(database).examine())
   }
 
   /** Calls `subscriber` with each event of one name until the returned function is called. */
@@ -266,13 +274,18 @@ export class Sluice implements AsyncDisposable {
       'operation',
       this.#config.operations.filter(({ name }) => names.includes(name)),
     )
-    const worker = new Worker(this.#config.worker, {
-      database: await this.#connect(),
-      registry,
-      telemetry: this.#telemetry,
-    })
+    const database = await this.#connect()
+    const governor = this.#govern(database)
+    const deps = { database, registry, telemetry: this.#telemetry, governor, crews: [governor] }
+    const worker = new Worker(this.#config.worker, deps)
     await worker.start()
     return { [Symbol.asyncDispose]: () => worker.stop() }
+  }
+
+  /** One for the whole process. */
+  #govern(database: Database): Governor {
+    this.#governor ??= new Governor(this.#config.governor, { database, telemetry: this.#telemetry })
+    return this.#governor
   }
 
   #connect(): Promise<Database> {

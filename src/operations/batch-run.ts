@@ -1,3 +1,4 @@
+import type { BatchGovernor } from '../governor/governor.ts'
 import type { HeldClaim } from '../runtime/leases.ts'
 import { errorRecord } from '../std/error-record.ts'
 import type { ClaimedBatch } from '../store/batches.ts'
@@ -21,6 +22,7 @@ export interface BatchRun {
   ending: AbortSignal
   database: Database
   telemetry: Telemetry
+  governor: BatchGovernor
   /** What became of the last sub-batches of the operation in this process; tells when it should stop. */
   outcomes: { ok(): void; isolated(fingerprint: string): string | undefined }
   /** Waits until a new sub-batch may start as far as the lease is concerned. */

@@ -16,7 +16,6 @@
  * connection breaks around a COMMIT, nobody guesses: the claim row is read again, waiting for the doubtful transaction
  * to end, and says where to go on.
  */
-import { sleep } from '../std/sleep.ts'
 import { release } from '../store/batches.ts'
 import type { Key } from '../store/operations.ts'
 import { charge } from '../store/picking.ts'
@@ -101,6 +100,7 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     if (run.held.signal.aborted) return lost(run, 'renewal')
     if (run.stopping.aborted) return giveBack(run)
     try {
+      if (await run.governor.mustHold(run.stopping)) return await giveBack(run)
       await (progress.empty ? look(run, work, progress) : step(run, work, progress))
     } catch (error) {
       const next = await recover(run, work, { progress, error })
@@ -139,6 +139,7 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     rowsMatched: 0,
     rowsChanged: 0,
     elapsedMs,
+    walBytes: 0,
   })
 }
 
@@ -158,7 +159,8 @@ async function commit(
   run.outcomes.ok()
   run.telemetry.emit('sub-batch.committed', { ...about(run), rowsSeen: next.rows, ...result })
   // The rest is between transactions, never inside one.
-  if (pace < 1) await sleep(result.elapsedMs * (1 / pace - 1), AbortSignal.any([run.stopping, run.held.signal]))
+  const signal = AbortSignal.any([run.stopping, run.held.signal])
+  await run.governor.rest({ ...result, pace }, { signal, alive: () => run.held.progress() })
 }
 
 async function finish(run: BatchRun): Promise<void> {

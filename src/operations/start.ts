@@ -8,6 +8,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
 import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
+import { lanesFrom } from './lanes.ts'
 
 /** Choices for one start of an operation. */
 export interface StartOptions {
@@ -61,7 +62,7 @@ export async function startOperation(
     priority: definition.priority,
     conflicts: definition.conflicts,
     carve: definition.carve,
-    lanes: definition.lanes,
+    ...lanesFrom(definition.lanes),
     batchSize: definition.batchSize,
     subBatchSize: definition.subBatchSize,
     quarantineLimit: definition.quarantineLimit,

@@ -70,6 +70,8 @@ export interface SubBatchResult {
   rowsMatched: number
   rowsChanged: number
   elapsedMs: number
+  /** WAL that was written meanwhile, by whomever. */
+  walBytes: number
   pace: number
   subBatchSize: number
 }
@@ -149,19 +151,20 @@ async function settle(
   const { matched: rowsMatched, changed: rowsChanged } = done.tally
   const elapsedMs = Math.round(performance.now() - done.began)
   const counts = { rowsSeen: rows - freed, rowsMatched: rowsMatched - freed, rowsChanged, rowsQuarantined: -freed }
-  const moved = { ...work.claim, at: window.upper, ...counts, elapsedMs, leaseMs: work.leaseMs }
-  const kept = await batches.checkpoint(transaction, moved)
-  if (kept.length !== 1) throw new ClaimLost()
-  return { rowsMatched, rowsChanged, elapsedMs, pace: done.fenced.pace, subBatchSize: done.fenced.sub_batch_size }
+  const { wal_at: walAt, pace, sub_batch_size: subBatchSize } = done.fenced
+  const moved = { ...work.claim, at: window.upper, ...counts, elapsedMs, leaseMs: work.leaseMs, walAt }
+  const [kept] = await batches.checkpoint(transaction, moved)
+  if (kept === undefined) throw new ClaimLost()
+  return { rowsMatched, rowsChanged, elapsedMs, walBytes: kept.wal_bytes, pace, subBatchSize }
 }
 
 /** Passes over a window in which there is nothing to do; gives the time that it took since `began`. */
 export async function passOver(work: SubBatchWork, { window, rows }: NextWindow, began: number): Promise<number> {
   return work.database.work.transaction(async (transaction) => {
-    await passOpenFence(transaction, work, window.lower)
+    const { wal_at: walAt } = await passOpenFence(transaction, work, window.lower)
     const elapsedMs = Math.round(performance.now() - began)
     const counts = { rowsSeen: rows, rowsMatched: 0, rowsChanged: 0, rowsQuarantined: 0, elapsedMs }
-    const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs }
+    const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs, walAt }
     const kept = await batches.checkpoint(transaction, moved)
     if (kept.length !== 1) throw new ClaimLost()
     return elapsedMs

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { Governor } from '../governor/governor.ts'
 import type { Crew } from '../runtime/crew.ts'
 import { Leases, type LeaseTimes } from '../runtime/leases.ts'
 import { backoffMs } from '../std/backoff.ts'
@@ -16,7 +17,7 @@ import { keepHouse, settleOperations } from './chores.ts'
 import type { OperationRegistry } from './define.ts'
 import { runBatch } from './run.ts'
 import { takeBatch, type Taken, type Taker } from './take.ts'
-import { walkOf } from './walk.ts'
+import { governed, walkOf } from './walk.ts'
 
 /** How a worker works. */
 export interface WorkerOptions extends LeaseTimes {
@@ -37,6 +38,7 @@ interface Deps {
   database: Database
   registry: OperationRegistry
   telemetry: Telemetry
+  governor: Governor
   /** Others who work in this process, and what they can do. */
   crews?: readonly Crew[]
   skills?: Pick<WorkerRow, 'jobs' | 'queues' | 'concurrency'>
@@ -137,12 +139,14 @@ export class Worker {
 
   async #run({ operation, batch }: Taken): Promise<void> {
     const held = this.#leases.hold({ batchId: batch.id, nonce: batch.nonce })
+    const governor = this.#deps.governor.govern(governed(operation))
     try {
       await runBatch({
         ...this.#deps,
         operation,
         batch,
         held,
+        governor,
         definition: this.#deps.registry.find(operation.name),
         walk: walkOf(operation),
         leaseMs: this.#options.leaseMs,
@@ -152,6 +156,7 @@ export class Worker {
         trusted: (signal) => this.#trusted(signal),
       })
     } finally {
+      governor.end()
       held.drop()
     }
   }

@@ -12,6 +12,7 @@ import { rescue } from '../../src/store/batches.ts'
 import type { Database } from '../../src/store/database.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { ungoverned } from '../support/ungoverned.ts'
 
 export interface Variant {
   rows: number
@@ -290,6 +291,7 @@ export class Bench {
       database: this.#database,
       telemetry: this.#telemetry,
       registry: this.#registry,
+      governor: ungoverned,
       workerId,
       leaseMs,
       carveMs: 2_000,
@@ -304,6 +306,7 @@ export class Bench {
     await runBatch({
       database: this.#database,
       telemetry: this.#telemetry,
+      governor: ungoverned,
       operation,
       batch,
       held: { ...claim, signal: lost, progress: () => undefined, drop: () => undefined },

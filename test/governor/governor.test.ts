@@ -1,0 +1,284 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { defineOperation, defineProbe, httpProbe, prometheusProbe, sql, type Probe } from '../../src/index.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { spawnWorker } from '../support/worker.ts'
+import { until } from '../support/wait.ts'
+import { counters, working } from '../support/working.ts'
+import { session } from './bench.ts'
+
+const shape = { name: 'add-one', table: 'counters', batchSize: 500, subBatchSize: 10 }
+const addOne = defineOperation({ ...shape, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+
+/** Looks more often than in production, so that tests need not wait for it. */
+const governor = { every: '50ms', limits: { activeSessions: false, commitTime: false } } as const
+
+/** A signal that a test can set: a number, or an error. */
+function dial(options: { soft?: number; hard?: number } = {}): { probe: Probe; set: (value: number | Error) => void } {
+  let now: number | Error = 0
+  const read = (): number => {
+    if (now instanceof Error) throw now
+    return now
+  }
+  const probe = defineProbe({ name: 'dial', title: 'the dial', soft: 10, hard: 100, ...options, read })
+  return { probe, set: (value) => void (now = value) }
+}
+
+const exactlyOnce = (db: TestDatabase): Promise<boolean> => db.value('select bool_and(n = 1) from counters')
+const status = (db: TestDatabase): Promise<string> => db.value('select status from sluice.operation')
+const done = (db: TestDatabase): Promise<number> => db.value('select count(*)::int from counters where n > 0')
+
+describe('a signal beyond its hard limit', () => {
+  test('holds the operation with its reason, frees its batches, and lets it go on by itself', async () => {
+    await using db = await counters(5_000)
+    const { probe, set } = dial()
+    const { sluice, events } = working(db, [addOne], { governor, probes: [probe] })
+    await using _ = sluice
+    await sluice.start()
+    const { id } = await sluice.operations.start(addOne)
+    await events.event('sub-batch.committed', { nth: 3 })
+    set(150)
+    const held = await events.event('operation.held')
+    expect(held.reason).toBe('the dial is 150, slows from 10, stops at 100, for 0 ms')
+    await until('its batch is given back', async () => {
+      return (await db.value<number>(`select count(*)::int from sluice.batch where state = 'running'`)) === 0
+    })
+    expect(await sluice.operations.get(id)).toMatchObject({
+      state: 'held',
+      limitedBy: expect.stringContaining('the dial is 150'),
+    })
+    const before = await done(db)
+    expect(before).toBeLessThan(5_000)
+    set(9)
+    // Below the soft limit, but not by enough to end a hold, also when its time has come.
+    await db.query('update sluice.operation set hold_until = clock_timestamp()')
+    await events.event('operation.held', { nth: 2, limitMs: 60_000 })
+    expect(await done(db)).toBe(before)
+    set(1)
+    expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
+    expect(await exactlyOnce(db)).toBe(true)
+  })
+
+  test('is answered without a new sub-batch once the hold is there', async () => {
+    await using db = await counters(3_000)
+    const { probe, set } = dial()
+    const lanes = { lanes: 3, batchSize: 200 }
+    const wide = defineOperation({ ...shape, ...lanes, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+    const { sluice, events } = working(db, [wide], {
+      governor,
+      probes: [probe],
+      worker: { concurrency: 3, lease: '1.5s', poll: '100ms' },
+    })
+    await using _ = sluice
+    await sluice.start()
+    const { id } = await sluice.operations.start(wide)
+    await events.event('sub-batch.committed', { nth: 5 })
+    set(500)
+    await events.event('operation.held')
+    await until('nothing of it runs', async () => {
+      return (await db.value<number>(`select count(*)::int from sluice.batch where state = 'running'`)) === 0
+    })
+    const then = await done(db)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(await done(db)).toBe(then)
+    set(0)
+    await sluice.operations.wait(id, { everyMs: 20 })
+    expect(await exactlyOnce(db)).toBe(true)
+  })
+})
+
+test('a signal between its limits slows the work and says so, live', async () => {
+  await using db = await counters(3_000)
+  const { probe, set } = dial()
+  const { sluice, events } = working(db, [addOne], { governor, probes: [probe] })
+  await using _ = sluice
+  set(60)
+  await sluice.start()
+  const { id } = await sluice.operations.start(addOne)
+  const limited = await events.event('operation.limited')
+  expect(limited).toMatchObject({ probe: 'dial', value: 60, soft: 10, hard: 100, name: 'add-one' })
+  expect(limited.share).toBeCloseTo((1 - 50 / 90) ** 2, 5)
+  await until('the operation says so', async () =>
+    (await sluice.operations.get(id)).limitedBy.includes('the dial is 60'),
+  )
+  expect(events.count('operation.held')).toBe(0)
+  set(0)
+  const free = await events.event('operation.limited', { nth: 2 })
+  expect(free).toMatchObject({ probe: null, reason: null, share: 1 })
+  await sluice.operations.wait(id, { everyMs: 20 })
+  expect(await exactlyOnce(db)).toBe(true)
+})
+
+test('a budget that cannot be read any more stops the work, and a gauge does not', async () => {
+  await using db = await counters(4_000)
+  const { probe, set } = dial()
+  const frozen = defineProbe({
+    name: 'frozen',
+    soft: 1,
+    hard: 2,
+    unknown: 'freeze',
+    read: () => {
+      throw new Error('never')
+    },
+  })
+  const { sluice, events } = working(db, [addOne], { governor, probes: [probe, frozen] })
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(addOne)
+  await events.event('sub-batch.committed', { nth: 3 })
+  expect(events.count('operation.held')).toBe(0)
+  set(new Error('no route to host'))
+  expect((await events.event('operation.held')).reason).toContain('the dial cannot be read any more')
+  expect(events.all).toContainEqual({
+    event: 'warning',
+    payload: { message: 'The probe for the dial failed: no route to host' },
+  })
+  set(0)
+  await sluice.operations.wait(id, { everyMs: 20 })
+  expect(await exactlyOnce(db)).toBe(true)
+})
+
+test('a hold of a process that died ends at its time, and another process goes on', async () => {
+  await using db = await counters(2_000)
+  const operations = `
+const operations = [defineOperation({
+  name: 'add-one', table: 'counters', batchSize: 500, subBatchSize: 10,
+  perform: ({ batch }) => batch.update(sql\`n = n + 1\`),
+})]`
+  const patterns = `
+import { readFileSync } from 'node:fs'
+import { defineProbe } from '${new URL('../../dist/index.js', import.meta.url).href}'
+const patterns = { governor: { every: '50ms' }, probes: [defineProbe({ name: 'flag', soft: 1, hard: 2, read: () => 5 })] }`
+  {
+    await using first = await spawnWorker({ url: db.workerUrl, operations, patterns })
+    const { sluice } = working(db, [addOne])
+    await sluice.operations.start(addOne)
+    await sluice.stop()
+    await first.events.event('operation.held')
+    expect(['held', 'queued']).toContain(await status(db))
+    first.kill('SIGKILL')
+    await first.exited
+  }
+  const { sluice } = working(db, [addOne], { governor })
+  await using _ = sluice
+  // The time that is written down with the hold, brought near.
+  await db.query('update sluice.operation set hold_until = clock_timestamp()')
+  await sluice.start()
+  await until('it is over', async () => (await db.value<number>('select count(*)::int from sluice.operation')) === 0)
+  expect(await exactlyOnce(db)).toBe(true)
+})
+
+test('our sessions make others wait no longer than the time limit for locks', async () => {
+  await using db = await counters(200)
+  const { sluice, events } = working(db, [addOne], { governor, timeouts: { lock: '300ms', statement: '3s' } })
+  await using _ = sluice
+  await using report = await session(db.url, 'report')
+  await report.query('begin; lock table counters in share mode')
+  await sluice.start()
+  const { id } = await sluice.operations.start(addOne)
+  const waits = `select count(*)::int from pg_locks where not granted and relation = 'counters'::regclass`
+  await until('we wait for the report', async () => (await db.value<number>(waits)) > 0)
+  // Compatible with the report, and behind us in the queue: it gets its lock while the report still has its own.
+  await using third = await session(db.url, 'migration')
+  await third.query(`set lock_timeout = '20s'`)
+  await third.query('begin; lock table counters in share mode; commit')
+  expect(
+    await db.value(
+      `select count(*)::int from pg_locks where granted and mode = 'ShareLock' and relation = 'counters'::regclass`,
+    ),
+  ).toBe(1)
+  await events.event('batch.retried')
+  await report.query('commit')
+  await sluice.operations.wait(id, { everyMs: 20 })
+  expect(await exactlyOnce(db)).toBe(true)
+})
+
+test('a vacuum of the table slows the work and does not stop it', async () => {
+  await using db = await counters(1_000)
+  const { sluice, events } = working(db, [addOne], { governor })
+  await using _ = sluice
+  await using cleaner = await session(db.url, 'vacuum')
+  await cleaner.query('begin; lock table counters in share update exclusive mode')
+  await sluice.start()
+  const { id } = await sluice.operations.start(addOne)
+  expect(await events.event('operation.limited')).toMatchObject({ probe: 'vacuum', share: expect.closeTo(0.49, 2) })
+  expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
+  expect(events.count('operation.held')).toBe(0)
+})
+
+test('what a role cannot see is said once, with the SQL that lets it', async () => {
+  await using db = await counters(100)
+  const { sluice, events } = working(db, [addOne], { governor })
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(addOne)
+  await sluice.operations.wait(id, { everyMs: 20 })
+  const remedy = 'grant pg_read_all_stats to test_worker;'
+  const blind = events.all.flatMap(({ event, payload }) => (event === 'probe.blind' ? [payload] : []))
+  expect(blind.map(({ probe }) => probe).toSorted()).toEqual(['replicaBytes', 'replicaLag'])
+  expect(blind.every((one) => one.remedy === remedy)).toBe(true)
+  const findings = (await sluice.doctor()).filter(({ check }) => check === 'health signals')
+  expect(findings[0]).toMatchObject({ level: 'ok', found: expect.stringContaining('sessions that wait for our locks') })
+  expect(findings.slice(1)).toMatchObject([{ remedy }, { remedy }])
+})
+
+describe('asking by HTTP', () => {
+  async function serving(answer: {
+    status: number
+    body?: unknown
+    hang?: boolean
+  }): Promise<{ url: string } & AsyncDisposable> {
+    const server: Server = createServer((_, response) => {
+      if (answer.hang === true) return
+      response.writeHead(answer.status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(answer.body ?? {}))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    return {
+      url: `http://127.0.0.1:${port}`,
+      async [Symbol.asyncDispose]() {
+        server.closeAllConnections()
+        await new Promise((resolve) => server.close(resolve))
+      },
+    }
+  }
+  const ask = (probe: Probe) => probe.open()({} as never, '')
+
+  test.each([
+    [200, { value: 0 }],
+    [204, { value: 0 }],
+    [429, { value: 1, said: 'the answer was 429' }],
+    [503, { value: 1, said: 'the answer was 503' }],
+  ])('an answer of %i', async (code, measure) => {
+    await using server = await serving({ status: code })
+    expect(await ask(httpProbe({ name: 'slo', url: server.url }))).toEqual(measure)
+  })
+
+  test('any other answer, none in time and a closed port are unknown', async () => {
+    await using broken = await serving({ status: 500 })
+    await expect(ask(httpProbe({ name: 'slo', url: broken.url }))).rejects.toThrow('500')
+    await using hanging = await serving({ status: 200, hang: true })
+    await expect(ask(httpProbe({ name: 'slo', url: hanging.url, timeout: '50ms' }))).rejects.toThrow()
+    await expect(ask(httpProbe({ name: 'slo', url: 'http://127.0.0.1:1' }))).rejects.toThrow()
+  })
+
+  const vector = (...values: string[]) => ({
+    data: { resultType: 'vector', result: values.map((value) => ({ metric: {}, value: [1, value] })) },
+  })
+
+  test.each([
+    ['a vector of one', vector('0.25'), 0.25],
+    ['a scalar', { data: { resultType: 'scalar', result: [1, '7'] } }, 7],
+    ['nothing', vector(), undefined],
+    ['several', vector('1', '2'), undefined],
+    ['no number', vector('NaN'), undefined],
+    ['nonsense', 'oops', undefined],
+  ])('Prometheus gives %s', async (_, body, value) => {
+    await using server = await serving({ status: 200, body })
+    const answer = ask(prometheusProbe({ name: 'p95', url: server.url, query: 'up', soft: 1, hard: 2 }))
+    if (value === undefined) await expect(answer).rejects.toThrow()
+    else expect(await answer).toEqual({ value })
+  })
+})
