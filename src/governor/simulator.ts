@@ -123,8 +123,8 @@ function workFor<State>(
   begin: State,
   { share, load }: { share: number; load: number },
 ): { state: State; rows: number; size: number } {
-  let [state, rows, usedMs] = [begin, 0, 0]
-  while (share > 0 && usedMs < 1_000) {
+  let [state, rows] = [begin, 0]
+  for (let usedMs = share === 0 ? 1_000 : 0; usedMs < 1_000;) {
     const count = Math.max(1, size.rowsOf(state))
     const elapsedMs = Math.max(0.1, size.elapsedMs(count, load))
     rows += count

@@ -1,7 +1,5 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { defineOperation, defineProbe, httpProbe, prometheusProbe, sql, type Probe } from '../../src/index.ts'
+import { defineOperation, defineProbe, sql, type Probe } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { spawnWorker } from '../support/worker.ts'
 import { until } from '../support/wait.ts'
@@ -221,64 +219,4 @@ test('what a role cannot see is said once, with the SQL that lets it', async () 
   const findings = (await sluice.doctor()).filter(({ check }) => check === 'health signals')
   expect(findings[0]).toMatchObject({ level: 'ok', found: expect.stringContaining('sessions that wait for our locks') })
   expect(findings.slice(1)).toMatchObject([{ remedy }, { remedy }])
-})
-
-describe('asking by HTTP', () => {
-  async function serving(answer: {
-    status: number
-    body?: unknown
-    hang?: boolean
-  }): Promise<{ url: string } & AsyncDisposable> {
-    const server: Server = createServer((_, response) => {
-      if (answer.hang === true) return
-      response.writeHead(answer.status, { 'content-type': 'application/json' })
-      response.end(JSON.stringify(answer.body ?? {}))
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    return {
-      url: `http://127.0.0.1:${port}`,
-      async [Symbol.asyncDispose]() {
-        server.closeAllConnections()
-        await new Promise((resolve) => server.close(resolve))
-      },
-    }
-  }
-  const ask = (probe: Probe) => probe.open()({} as never, '')
-
-  test.each([
-    [200, { value: 0 }],
-    [204, { value: 0 }],
-    [429, { value: 1, said: 'the answer was 429' }],
-    [503, { value: 1, said: 'the answer was 503' }],
-  ])('an answer of %i', async (code, measure) => {
-    await using server = await serving({ status: code })
-    expect(await ask(httpProbe({ name: 'slo', url: server.url }))).toEqual(measure)
-  })
-
-  test('any other answer, none in time and a closed port are unknown', async () => {
-    await using broken = await serving({ status: 500 })
-    await expect(ask(httpProbe({ name: 'slo', url: broken.url }))).rejects.toThrow('500')
-    await using hanging = await serving({ status: 200, hang: true })
-    await expect(ask(httpProbe({ name: 'slo', url: hanging.url, timeout: '50ms' }))).rejects.toThrow()
-    await expect(ask(httpProbe({ name: 'slo', url: 'http://127.0.0.1:1' }))).rejects.toThrow()
-  })
-
-  const vector = (...values: string[]) => ({
-    data: { resultType: 'vector', result: values.map((value) => ({ metric: {}, value: [1, value] })) },
-  })
-
-  test.each([
-    ['a vector of one', vector('0.25'), 0.25],
-    ['a scalar', { data: { resultType: 'scalar', result: [1, '7'] } }, 7],
-    ['nothing', vector(), undefined],
-    ['several', vector('1', '2'), undefined],
-    ['no number', vector('NaN'), undefined],
-    ['nonsense', 'oops', undefined],
-  ])('Prometheus gives %s', async (_, body, value) => {
-    await using server = await serving({ status: 200, body })
-    const answer = ask(prometheusProbe({ name: 'p95', url: server.url, query: 'up', soft: 1, hard: 2 }))
-    if (value === undefined) await expect(answer).rejects.toThrow()
-    else expect(await answer).toEqual({ value })
-  })
 })

@@ -120,14 +120,14 @@ test('the time that sessions of others execute is seen by a worker, and our own 
   await using probe = await openProbe(activeSessions, db.workerUrl)
   await using busy = await session(db.url, 'web')
   expect(await probe.look()).toBeUndefined()
-  let over = false
+  const over = new AbortController()
   const work = (async () => {
-    while (!over) await busy.query('select pg_sleep(0.3)')
+    while (!over.signal.aborted) await busy.query('select pg_sleep(0.3)')
   })()
   await until('the work of the other one shows', async () => ((await probe.look())?.value ?? 0) > 0.2)
   // As much as all sessions together could ever have executed is more than they have.
   expect(await probe.look({ busyMs: 1e12 })).toEqual({ value: 0 })
-  over = true
+  over.abort()
   await work
 })
 

@@ -13,6 +13,11 @@ function seeded(seed: number): () => number {
   }
 }
 
+const outlier = (name: string, usual: number, odd: number): TracePoint[] =>
+  simulateGovernor({ seconds: 40, signals: ({ second }) => ({ [name]: second === 20 ? odd : usual }) })
+
+const blind = (second: number): boolean => second >= 20 && second < 40
+
 describe('the five cases', () => {
   test('a step in the load slows the work at once, and stops nothing', () => {
     const trace = simulateGovernor({
@@ -28,8 +33,6 @@ describe('the five cases', () => {
   })
 
   test('one outlier of a gauge hardly matters, and one of a budget stops at once', () => {
-    const outlier = (name: string, usual: number, odd: number): TracePoint[] =>
-      simulateGovernor({ seconds: 40, signals: ({ second }) => ({ [name]: second === 20 ? odd : usual }) })
     const gauge = outlier('activeSessions', 0.5, 4.5)
     expect(Math.min(...gauge.map(({ share }) => share))).toBeGreaterThan(0.5)
     const budget = outlier('replicaLag', 0, 60_000)
@@ -62,7 +65,6 @@ describe('the five cases', () => {
   })
 
   test('a budget that cannot be seen stops the work after three polls, a gauge keeps its last value', () => {
-    const blind = (second: number): boolean => second >= 20 && second < 40
     const trace = simulateGovernor({
       seconds: 60,
       signals: ({ second }) => ({
