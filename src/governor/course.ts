@@ -46,6 +46,11 @@ export class Course {
     return this.#pace.limiter
   }
 
+  /** Whether the probes have been heard at all. */
+  get followed(): boolean {
+    return this.#state !== initialPace
+  }
+
   /** Takes in what the probes say. */
   follow(signals: readonly Signal[], moment: { nowMs: number; patienceMs: number }): void {
     const { limits = {} } = this.operation

@@ -133,6 +133,7 @@ export class Governor implements Crew {
   govern(operation: Governed): BatchGovernor {
     const course = this.#courseOf(operation)
     course.running += 1
+    this.#sampler.rouse()
     let owedMs = 0
     return {
       get load() {
@@ -174,6 +175,7 @@ export class Governor implements Crew {
 
   async #mustHold(course: Course, signal: AbortSignal): Promise<boolean> {
     await this.#sampler.fresh(signal)
+    if (!course.followed) this.#follow(course, performance.now())
     if (!course.pace.held) return false
     await this.#hold(course)
     return true
@@ -206,21 +208,24 @@ export class Governor implements Crew {
 
   /** After each look: the pace of every operation, and what there is to say about it. */
   async #looked(): Promise<void> {
-    const moment = { nowMs: performance.now(), patienceMs: this.#options.patienceMs }
+    const nowMs = performance.now()
     for (const course of this.#courses.values()) {
-      const signals = this.#sampler.sighted.map((probe) =>
-        signalOf(probe, this.#sampler.reading(probe, course.operation.table)),
-      )
-      course.follow(signals, moment)
+      this.#follow(course, nowMs)
       try {
-        await this.#tell(course, moment.nowMs)
+        await this.#tell(course, nowMs)
         if (!course.pace.held && course.heldFor !== undefined) await this.#endHold(course, course.heldFor)
-        await settleLanes(this.#deps.database.control, course, moment.nowMs)
+        await settleLanes(this.#deps.database.control, course, nowMs)
       } catch (error) {
         // The next look says it again; a hold ends at its time in any case.
         this.#warn('could not say what limits an operation', error)
       }
     }
+  }
+
+  #follow(course: Course, nowMs: number): void {
+    const { table } = course.operation
+    const signals = this.#sampler.sighted.map((probe) => signalOf(probe, this.#sampler.reading(probe, table)))
+    course.follow(signals, { nowMs, patienceMs: this.#options.patienceMs })
   }
 
   async #endHold(course: Course, reason: string): Promise<void> {

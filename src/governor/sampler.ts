@@ -48,6 +48,7 @@ export class Sampler {
   #serverVersion: number | undefined
   #committed = 0
   #wake = new AbortController()
+  #idle = false
   #lookedAtMs: number | undefined
   #waiting: (() => void)[] = []
 
@@ -64,11 +65,17 @@ export class Sampler {
       const idle = this.#deps.work.tables().length === 0
       const waitMs = this.#options.everyMs * (idle ? idleFactor : 1) - (performance.now() - began)
       this.#wake = new AbortController()
+      this.#idle = idle
       if (waitMs > 0) await sleep(waitMs, AbortSignal.any([signal, this.#wake.signal]))
     }
   }
 
-  /** Gives the time of the last look; work that begins wakes the sampler and waits for a fresh one. */
+  /** Work begins: looking now and then is not enough any more. */
+  rouse(): void {
+    if (this.#idle) this.#wake.abort()
+  }
+
+  /** Waits until the last look is fresh, for a while. */
   async fresh(signal: AbortSignal): Promise<void> {
     const ageMs = performance.now() - (this.#lookedAtMs ?? -Infinity)
     if (ageMs <= this.#options.everyMs * 3) return
