@@ -34,6 +34,11 @@ interface Deps {
 /** Without work a look now and then is enough to know what is usual. */
 const idleFactor = 10
 
+/** A look that takes longer than this is missed, once for each such time. */
+const missMs = 1_000
+/** What was seen within this time is fresh, however often one looks. */
+const freshMs = 3_000
+
 /**
  * Looks at all probes in the background, once per interval for all operations of the process. What cannot be read is
  * counted, and the policy decides what that means; a probe that hangs keeps nobody waiting but itself.
@@ -49,6 +54,7 @@ export class Sampler {
   #committed = 0
   #wake = new AbortController()
   #idle = false
+  #missAtMs = 0
   #lookedAtMs: number | undefined
   #waiting: (() => void)[] = []
 
@@ -61,7 +67,7 @@ export class Sampler {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const began = performance.now()
-      await Promise.race([this.#look(), sleep(this.#options.everyMs, signal)])
+      await withinMs(this.#look(), this.#options.everyMs, signal)
       const idle = this.#deps.work.tables().length === 0
       const waitMs = this.#options.everyMs * (idle ? idleFactor : 1) - (performance.now() - began)
       this.#wake = new AbortController()
@@ -78,10 +84,10 @@ export class Sampler {
   /** Waits until the last look is fresh, for a while. */
   async fresh(signal: AbortSignal): Promise<void> {
     const ageMs = performance.now() - (this.#lookedAtMs ?? -Infinity)
-    if (ageMs <= this.#options.everyMs * 3) return
+    if (ageMs <= Math.max(freshMs, this.#options.everyMs * 3)) return
     const looked = new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#wake.abort()
-    await Promise.race([looked, sleep(this.#options.everyMs * 2, signal)])
+    await withinMs(looked, Math.max(freshMs, this.#options.everyMs * 2), signal)
   }
 
   /** The reading of a probe, for a table where it is about one. */
@@ -105,11 +111,9 @@ export class Sampler {
   }
 
   async #look(): Promise<void> {
-    if (this.#pending.has('')) {
-      this.#miss()
-      return this.#deps.looked()
-    }
+    if (this.#pending.has('')) return this.#late()
     this.#pending.add('')
+    this.#missAtMs = performance.now() + missMs
     try {
       const source = await this.#source()
       const tables = this.#deps.work.tables()
@@ -130,7 +134,14 @@ export class Sampler {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  /** A poll came before the one before it had an answer. */
+  /** A poll came before the one before it had an answer: a slow server is not a blind one, until it is very slow. */
+  async #late(): Promise<void> {
+    if (performance.now() < this.#missAtMs) return
+    this.#missAtMs = performance.now() + missMs
+    this.#miss()
+    await this.#deps.looked()
+  }
+
   #miss(): void {
     for (const probe of this.sighted) {
       if (probe.per === 'outside') continue
@@ -204,6 +215,13 @@ export class Sampler {
   #warn({ title }: Probe, error: unknown): void {
     this.#deps.telemetry.emit('warning', { message: `The probe for ${title} failed: ${errorRecord(error).message}` })
   }
+}
+
+/** Waits for something, but not longer than that. */
+async function withinMs(thing: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  await Promise.race([thing, sleep(ms, AbortSignal.any([signal, over.signal]))])
+  over.abort()
 }
 
 const keyOf = ({ name, per }: Probe, table: string): string => (per === 'table' ? `${name} ${table}` : name)

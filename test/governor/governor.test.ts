@@ -1,144 +1,161 @@
 import { describe, expect, test } from 'vitest'
-import { defineOperation, defineProbe, sql, type Probe } from '../../src/index.ts'
+import { defineOperation, defineProbe, sql, type OperationDefinition, type Probe } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { spawnWorker } from '../support/worker.ts'
+import { spawnWorker, testProfile } from '../support/worker.ts'
 import { until } from '../support/wait.ts'
 import { counters, working } from '../support/working.ts'
 import { session } from './bench.ts'
 
-const shape = { name: 'add-one', table: 'counters', batchSize: 500, subBatchSize: 10 }
+const shape = { name: 'add-one', table: 'counters', batchSize: 100, subBatchSize: 10 }
 const addOne = defineOperation({ ...shape, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
 
 /** Looks more often than in production, so that tests need not wait for it. */
 const governor = { every: '50ms', limits: { activeSessions: false, commitTime: false } } as const
+const timeouts = { statement: '30s', idleInTransaction: '60s' } as const
 
-/** A signal that a test can set: a number, or an error. */
-function dial(options: { soft?: number; hard?: number } = {}): { probe: Probe; set: (value: number | Error) => void } {
+/** A signal that a test can set: a number, or an error. Setting it waits until the governor has taken it in. */
+function dial(): { probe: Probe; set: (value: number | Error) => Promise<void> } {
   let now: number | Error = 0
+  let reads = 0
   const read = (): number => {
+    reads += 1
     if (now instanceof Error) throw now
     return now
   }
-  const probe = defineProbe({ name: 'dial', title: 'the dial', soft: 10, hard: 100, ...options, read })
-  return { probe, set: (value) => void (now = value) }
+  const probe = defineProbe({ name: 'dial', title: 'the dial', soft: 10, hard: 100, read })
+  const set = async (value: number | Error): Promise<void> => {
+    now = value
+    const then = reads
+    // Before the next reading but one, the first has been judged; three that fail are one that counts.
+    await until('the dial has been read', () => reads >= then + (value instanceof Error ? 4 : 2), 60_000)
+  }
+  return { probe, set }
+}
+
+/** An operation during whose third sub-batch something happens. */
+function interrupted(happens: () => Promise<void>, more: { lanes?: number } = {}): OperationDefinition<undefined> {
+  let count = 0
+  return defineOperation({
+    ...shape,
+    ...more,
+    async perform({ batch }) {
+      count += 1
+      if (count === 3) await happens()
+      return batch.update(sql`n = n + 1`)
+    },
+  })
 }
 
 const exactlyOnce = (db: TestDatabase): Promise<boolean> => db.value('select bool_and(n = 1) from counters')
 const status = (db: TestDatabase): Promise<string> => db.value('select status from sluice.operation')
 const done = (db: TestDatabase): Promise<number> => db.value('select count(*)::int from counters where n > 0')
+const nothingRuns = async (db: TestDatabase): Promise<boolean> =>
+  (await db.value<number>(`select count(*)::int from sluice.batch where state = 'running'`)) === 0
 
 describe('a signal beyond its hard limit', () => {
-  test('holds the operation with its reason, frees its batches, and lets it go on by itself', async () => {
-    await using db = await counters(5_000)
+  test('holds the operation with its reason, frees its batch, and lets it go on by itself', async () => {
+    await using db = await counters(200)
     const { probe, set } = dial()
-    const { sluice, events } = working(db, [addOne], { governor, probes: [probe] })
+    const operation = interrupted(() => set(150))
+    const { sluice, events } = working(db, [operation], { governor, timeouts, probes: [probe] })
     await using _ = sluice
     await sluice.start()
-    const { id } = await sluice.operations.start(addOne)
-    await events.event('sub-batch.committed', { nth: 3 })
-    set(150)
-    const held = await events.event('operation.held')
-    expect(held.reason).toBe('the dial is 150, slows from 10, stops at 100, for 0 ms')
-    await until('its batch is given back', async () => {
-      return (await db.value<number>(`select count(*)::int from sluice.batch where state = 'running'`)) === 0
-    })
+    const { id } = await sluice.operations.start(operation)
+    const held = await events.event('operation.held', { limitMs: 60_000 })
+    expect(held.reason).toMatch(/^the dial is 150, slows from 10, stops at 100, for /)
+    await until('its batch is given back', () => nothingRuns(db))
+    const before = await done(db)
+    expect(before).toBeLessThan(200)
     expect(await sluice.operations.get(id)).toMatchObject({
       state: 'held',
       limitedBy: expect.stringContaining('the dial is 150'),
     })
-    const before = await done(db)
-    expect(before).toBeLessThan(5_000)
-    set(9)
+    await set(9)
     // Below the soft limit, but not by enough to end a hold, also when its time has come.
     await db.query('update sluice.operation set hold_until = clock_timestamp()')
     await events.event('operation.held', { nth: 2, limitMs: 60_000 })
     expect(await done(db)).toBe(before)
-    set(1)
+    await set(1)
     expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
     expect(await exactlyOnce(db)).toBe(true)
   })
 
-  test('is answered without a new sub-batch once the hold is there', async () => {
-    await using db = await counters(3_000)
+  test('stops all lanes', async () => {
+    await using db = await counters(300)
     const { probe, set } = dial()
-    const lanes = { lanes: 3, batchSize: 200 }
-    const wide = defineOperation({ ...shape, ...lanes, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
-    const { sluice, events } = working(db, [wide], {
+    const operation = interrupted(() => set(500), { lanes: 3 })
+    const { sluice, events } = working(db, [operation], {
       governor,
+      timeouts,
       probes: [probe],
-      worker: { concurrency: 3, lease: '1.5s', poll: '100ms' },
+      worker: { ...testProfile.worker, concurrency: 3 },
     })
     await using _ = sluice
     await sluice.start()
-    const { id } = await sluice.operations.start(wide)
-    await events.event('sub-batch.committed', { nth: 5 })
-    set(500)
-    await events.event('operation.held')
-    await until('nothing of it runs', async () => {
-      return (await db.value<number>(`select count(*)::int from sluice.batch where state = 'running'`)) === 0
-    })
-    const then = await done(db)
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    expect(await done(db)).toBe(then)
-    set(0)
+    const { id } = await sluice.operations.start(operation)
+    await events.event('operation.held', { limitMs: 60_000 })
+    await until('nothing of it runs', () => nothingRuns(db))
+    expect(await done(db)).toBeLessThan(300)
+    expect(await status(db)).toBe('held')
+    await set(0)
     await sluice.operations.wait(id, { everyMs: 20 })
     expect(await exactlyOnce(db)).toBe(true)
   })
 })
 
 test('a signal between its limits slows the work and says so, live', async () => {
-  await using db = await counters(3_000)
+  await using db = await counters(200)
   const { probe, set } = dial()
-  const { sluice, events } = working(db, [addOne], { governor, probes: [probe] })
+  const said: string[] = []
+  const operation: OperationDefinition<undefined> = interrupted(async () => {
+    await set(60)
+    await events.event('operation.limited', { limitMs: 60_000 })
+    await until('the operation says so', async () => {
+      const [one] = await sluice.operations.list()
+      said.push(one?.limitedBy ?? '')
+      return said.at(-1)?.includes('the dial is 60') === true
+    })
+    await set(0)
+  })
+  const { sluice, events } = working(db, [operation], { governor, timeouts, probes: [probe] })
   await using _ = sluice
-  set(60)
   await sluice.start()
-  const { id } = await sluice.operations.start(addOne)
-  const limited = await events.event('operation.limited')
+  const { id } = await sluice.operations.start(operation)
+  const limited = await events.event('operation.limited', { limitMs: 60_000 })
   expect(limited).toMatchObject({ probe: 'dial', value: 60, soft: 10, hard: 100, name: 'add-one' })
   expect(limited.share).toBeCloseTo((1 - 50 / 90) ** 2, 5)
-  await until('the operation says so', async () =>
-    (await sluice.operations.get(id)).limitedBy.includes('the dial is 60'),
-  )
-  expect(events.count('operation.held')).toBe(0)
-  set(0)
-  const free = await events.event('operation.limited', { nth: 2 })
-  expect(free).toMatchObject({ probe: null, reason: null, share: 1 })
+  expect(await events.event('operation.limited', { nth: 2, limitMs: 60_000 })).toMatchObject({ probe: null, share: 1 })
+  expect(said.at(-1)).toMatch(/^1 of 1 lane at work; the dial is 60, slows from 10, stops at 100, for /)
   await sluice.operations.wait(id, { everyMs: 20 })
+  expect(events.count('operation.held')).toBe(0)
   expect(await exactlyOnce(db)).toBe(true)
 })
 
 test('a budget that cannot be read any more stops the work, and a gauge does not', async () => {
-  await using db = await counters(4_000)
+  await using db = await counters(200)
   const { probe, set } = dial()
-  const frozen = defineProbe({
-    name: 'frozen',
-    soft: 1,
-    hard: 2,
-    unknown: 'freeze',
-    read: () => {
-      throw new Error('never')
-    },
-  })
-  const { sluice, events } = working(db, [addOne], { governor, probes: [probe, frozen] })
+  const read = (): never => {
+    throw new Error('never')
+  }
+  const frozen = defineProbe({ name: 'frozen', soft: 1, hard: 2, unknown: 'freeze', read })
+  const operation = interrupted(() => set(new Error('no route to host')))
+  const { sluice, events } = working(db, [operation], { governor, timeouts, probes: [probe, frozen] })
   await using _ = sluice
   await sluice.start()
-  const { id } = await sluice.operations.start(addOne)
-  await events.event('sub-batch.committed', { nth: 3 })
-  expect(events.count('operation.held')).toBe(0)
-  set(new Error('no route to host'))
-  expect((await events.event('operation.held')).reason).toContain('the dial cannot be read any more')
+  const { id } = await sluice.operations.start(operation)
+  const held = await events.event('operation.held', { limitMs: 60_000 })
+  expect(held.reason).toContain('the dial cannot be read any more')
   expect(events.all).toContainEqual({
     event: 'warning',
     payload: { message: 'The probe for the dial failed: no route to host' },
   })
-  set(0)
+  await set(0)
   await sluice.operations.wait(id, { everyMs: 20 })
   expect(await exactlyOnce(db)).toBe(true)
 })
 
 test('a hold of a process that died ends at its time, and another process goes on', async () => {
-  await using db = await counters(2_000)
+  await using db = await counters(200)
   const operations = `
 const operations = [defineOperation({
   name: 'add-one', table: 'counters', batchSize: 500, subBatchSize: 10,
@@ -193,7 +210,7 @@ test('our sessions make others wait no longer than the time limit for locks', as
 })
 
 test('a vacuum of the table slows the work and does not stop it', async () => {
-  await using db = await counters(1_000)
+  await using db = await counters(200)
   const { sluice, events } = working(db, [addOne], { governor })
   await using _ = sluice
   await using cleaner = await session(db.url, 'vacuum')
