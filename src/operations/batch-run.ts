@@ -1,3 +1,4 @@
+import type { BatchGovernor } from '../governor/governor.ts'
 import type { HeldClaim } from '../runtime/leases.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { survived, type ClaimedBatch } from '../store/batches.ts'
@@ -22,6 +23,7 @@ export interface BatchRun {
   ending: AbortSignal
   database: Database
   telemetry: Telemetry
+  governor: BatchGovernor
   /** What became of the last sub-batches of the operation in this process; tells when it should stop. */
   outcomes: { ok(): void; isolated(fingerprint: string): string | undefined }
   /** Sizes of sub-batches of the operation, as this process has found them. */

@@ -53,8 +53,8 @@ interface CommonSpec<Args> {
    * scope are counted, which is faster when few rows are; refused unless an index serves scope and cursor together.
    */
   carve?: 'dense' | 'sparse'
-  /** How many batches of one operation may run at once. Default: 1. */
-  lanes?: number
+  /** How many batches of one operation may run at once; `auto`: as many as pay and the load allows. Default: 1. */
+  lanes?: number | 'auto'
   /** More of the workers' time than others of the same tenant. Default: normal. */
   priority?: 'low' | 'normal' | 'high'
   /** `table` (default): waits while another operation works on the same table. `none`: may share it. */
@@ -112,7 +112,7 @@ export interface OperationDefinition<in Input = never> {
   /** Undefined: found by the worker. */
   readonly batchSize: number | undefined
   readonly subBatchSize: number | undefined
-  readonly lanes: number
+  readonly lanes: number | 'auto'
   readonly priority: 'low' | 'normal' | 'high'
   readonly conflicts: 'table' | 'none'
   readonly until: 'end' | 'empty'
@@ -235,7 +235,8 @@ function checkSpec(spec: AnySpec): void {
   if (spec.carve === 'sparse' && spec.scope === undefined) refuse('"carve" is sparse only where there is a "scope"')
   for (const key of ['batchSize', 'subBatchSize', 'lanes', 'quarantineLimit'] as const) {
     const value = spec[key]
-    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)) {
+    if (value === undefined || (key === 'lanes' && value === 'auto')) continue
+    if (!(Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= 10_000_000)) {
       refuse(`"${key}" must be a whole number from 1 to 10,000,000`)
     }
   }

@@ -16,7 +16,6 @@
  * connection breaks around a COMMIT, nobody guesses: the claim row is read again, waiting for the doubtful transaction
  * to end, and says where to go on.
  */
-import { sleep } from '../std/sleep.ts'
 import { release } from '../store/batches.ts'
 import type { Key } from '../store/operations.ts'
 import { charge } from '../store/picking.ts'
@@ -130,6 +129,7 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     if (run.held.signal.aborted) return lost(run, 'renewal')
     if (run.stopping.aborted) return giveBack(run)
     try {
+      if (await run.governor.mustHold(run.stopping)) return await giveBack(run)
       await watchPlan(run, work, progress.at)
       await (progress.empty ? look(run, work, progress) : step(run, work, progress))
     } catch (error) {
@@ -180,6 +180,7 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     rowsMatched: 0,
     rowsChanged: 0,
     elapsedMs,
+    walBytes: 0,
   })
 }
 
@@ -202,16 +203,18 @@ async function commit(
   work.inOne &&= limits.run_window === null
   run.held.progress()
   run.outcomes.ok()
-  const elapsedMs = Math.round(ms)
-  run.telemetry.emit('sub-batch.committed', { ...about(run), rowsSeen: next.rows, rowsMatched, rowsChanged, elapsedMs })
+  const { walBytes } = result
+  const counts = { rowsSeen: next.rows, rowsMatched, rowsChanged, elapsedMs: Math.round(ms), walBytes }
+  run.telemetry.emit('sub-batch.committed', { ...about(run), ...counts })
   // The rest is between transactions, never inside one.
-  const { pace } = limits
-  if (pace < 1) await sleep(ms * (1 / pace - 1), AbortSignal.any([run.stopping, run.held.signal]))
+  const signal = AbortSignal.any([run.stopping, run.held.signal])
+  const done = { elapsedMs: ms, rowsChanged, walBytes, pace: limits.pace }
+  await run.governor.rest(done, { signal, alive: () => run.held.progress() })
 }
 
 /** The size that is wanted next: what the limits say, or what is found out where it is left to us. */
 function learnSize(
-  { operation, sizes }: BatchRun,
+  { operation, sizes, governor: { load } }: BatchRun,
   { bound, pass }: SubBatchWork,
   { rows, result }: { rows: number; result: Pick<SubBatchResult, 'elapsedMs' | 'walBytes' | 'limits'> },
 ): number {
@@ -220,7 +223,7 @@ function learnSize(
   // The second pass changes few rows and says nothing of the many.
   if (pass > 1) return Math.min(most, sizes.rows(operation.id, operation.tuned_size))
   const unit = { rows, ms: result.elapsedMs, walBytes: result.walBytes }
-  return sizes.learn(operation.id, unit, { external: bound.effects === 'external', most })
+  return sizes.learn(operation.id, unit, { external: bound.effects === 'external', most, load })
 }
 
 async function finish(run: BatchRun, { done: unit }: Progress): Promise<void> {

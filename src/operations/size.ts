@@ -59,6 +59,14 @@ interface FoundByDefault {
 /** How long a batch is to take: long enough that leasing costs nothing beside it, short enough to take turns. */
 const batchMs = 5_000
 
+/** How long the rows of a sub-batch may take: while nobody else needs the database, and while others do. */
+const [idleMs, busyMs] = [50, 2]
+
+/** The target at a load from 0 to 1. Times are compared by their ratio, so it falls evenly by ratio. */
+export function targetMs(load: number): number {
+  return idleMs * (busyMs / idleMs) ** load
+}
+
 /** Units that are believed as they are, before they are smoothed. */
 const firstUnits = 6
 const [quick, slow] = [0.6, 0.3]
@@ -97,8 +105,8 @@ export function shrink(sized: Sizing): Sizing {
 }
 
 function nextRows({ rows, fixedMs, rate, frozen, walPerRow }: Sizing, unit: Unit, aim: Aim): number {
-  const targetMs = Math.min(aim.targetMs, Math.max(aim.limitMs - fixedMs, aim.limitMs / 4))
-  const wanted = Math.exp(rate) * targetMs
+  const rowsMs = Math.min(aim.targetMs, Math.max(aim.limitMs - fixedMs, aim.limitMs / 4))
+  const wanted = Math.exp(rate) * rowsMs
   const ceiling =
     aim.walBytes === undefined || walPerRow === 0 ? aim.most : Math.min(aim.most, aim.walBytes / walPerRow)
   const clamp = (value: number): number => Math.max(1, Math.floor(Math.min(value, ceiling)))

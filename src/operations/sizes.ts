@@ -1,14 +1,16 @@
-import { learn, shrink, sizing, type Aim, type Sizing, type Unit } from './size.ts'
+import { learn, shrink, sizing, targetMs, type Aim, type Sizing, type Unit } from './size.ts'
+
+interface Circumstances {
+  /** The work is in no transaction. */
+  external: boolean
+  most: number
+  /** How busy the database is with the work of others, from 0 to 1. */
+  load: number
+}
 
 /** The sizes that a process has found, by operation. */
 export class Sizes {
   readonly #found = new Map<string, Sizing>()
-  readonly #targetMs: () => number
-
-  /** `targetMs`: how long the rows of a sub-batch in a transaction may take at the moment. */
-  constructor(targetMs: () => number) {
-    this.#targetMs = targetMs
-  }
 
   /** Rows of the next sub-batch; `known`: what others have found, for who has found nothing yet. */
   rows(operationId: string, known: number): number {
@@ -16,9 +18,10 @@ export class Sizes {
   }
 
   /** Learns from a sub-batch, and gives the rows of the next one. */
-  learn(operationId: string, unit: Unit, { external, most }: { external: boolean; most: number }): number {
+  learn(operationId: string, unit: Unit, { external, most, load }: Circumstances): number {
     const before = this.#found.get(operationId) ?? sizing(unit.rows)
-    const found = learn(before, unit, external ? { ...outside, most } : { ...inside, targetMs: this.#targetMs(), most })
+    const aim = external ? { ...outside, most } : { ...inside, targetMs: targetMs(load), most }
+    const found = learn(before, unit, aim)
     this.#found.set(operationId, found)
     return found.rows
   }

@@ -9,6 +9,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
 import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
+import { lanesFrom } from './lanes.ts'
 import { batchRows, subBatchRows } from './size.ts'
 
 /** Choices for one start of an operation. */
@@ -82,7 +83,7 @@ export async function startOperation(
     priority: definition.priority,
     conflicts: definition.conflicts,
     carve: definition.carve,
-    lanes: definition.lanes,
+    ...lanesFrom(definition.lanes),
     ...sizesOf(definition),
     quarantineLimit: definition.quarantineLimit,
     window: window === null ? null : defineWindow(window).text,

@@ -3,8 +3,8 @@ import * as batches from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import type { Key } from '../store/operations.ts'
 import type { Transaction } from '../store/pool.ts'
-import { inOneStatement } from '../store/one-statement.ts'
 import { changeRows, readKeyedRows, type Change } from '../targets/change.ts'
+import { inOneStatement } from '../targets/one-statement.ts'
 import { closeQuarantined } from '../targets/quarantined.ts'
 import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../targets/window.ts'
 import { openBatch, type Tally } from './batch.ts'
@@ -75,6 +75,7 @@ export interface SubBatchResult {
   rowsMatched: number
   rowsChanged: number
   elapsedMs: number
+  /** WAL that was written meanwhile, by whomever. */
   walBytes: number
   /** Where the next window of the same size ends, if that is known and there are so many rows. */
   ahead: Key | null
@@ -179,20 +180,26 @@ async function settle(
   const { matched: rowsMatched, changed: rowsChanged } = done.tally
   const elapsedMs = performance.now() - done.began
   const counts = { rowsSeen: rows - freed, rowsMatched: rowsMatched - freed, rowsChanged, rowsQuarantined: -freed }
-  const moved = { ...work.claim, at: window.upper, ...counts, elapsedMs: Math.round(elapsedMs), leaseMs: work.leaseMs }
+  const moved = {
+    ...work.claim,
+    at: window.upper,
+    ...counts,
+    elapsedMs: Math.round(elapsedMs),
+    leaseMs: work.leaseMs,
+    walAt: done.fenced.wal_at,
+  }
   const [kept] = await batches.checkpoint(transaction, moved)
   if (kept === undefined) throw new ClaimLost()
-  const walBytes = kept.wal_at - done.fenced.wal_at
-  return { rowsMatched, rowsChanged, elapsedMs, walBytes, ahead: null, limits: done.fenced }
+  return { rowsMatched, rowsChanged, elapsedMs, walBytes: kept.wal_bytes, ahead: null, limits: done.fenced }
 }
 
 /** Passes over a window in which there is nothing to do; gives the time that it took since `began`. */
 export async function passOver(work: SubBatchWork, { window, rows }: NextWindow, began: number): Promise<number> {
   return work.database.work.transaction(async (transaction) => {
-    await passOpenFence(transaction, work, window.lower)
+    const { wal_at: walAt } = await passOpenFence(transaction, work, window.lower)
     const elapsedMs = Math.round(performance.now() - began)
     const counts = { rowsSeen: rows, rowsMatched: 0, rowsChanged: 0, rowsQuarantined: 0, elapsedMs }
-    const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs }
+    const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs, walAt }
     const kept = await batches.checkpoint(transaction, moved)
     if (kept.length !== 1) throw new ClaimLost()
     return elapsedMs

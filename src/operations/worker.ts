@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { Governor } from '../governor/governor.ts'
 import type { Crew } from '../runtime/crew.ts'
 import { Leases, type LeaseTimes } from '../runtime/leases.ts'
 import { backoffMs } from '../std/backoff.ts'
@@ -17,7 +18,7 @@ import type { OperationRegistry } from './define.ts'
 import { runBatch } from './run.ts'
 import { Sizes } from './sizes.ts'
 import { takeBatch, type Taken, type Taker } from './take.ts'
-import { walkOf } from './walk.ts'
+import { governed, walkOf } from './walk.ts'
 
 /** How a worker works. */
 export interface WorkerOptions extends LeaseTimes {
@@ -34,13 +35,11 @@ export interface WorkerOptions extends LeaseTimes {
   abortMs: number
 }
 
-/** How long the rows of a sub-batch may take while nobody else needs the database. */
-const idleMs = 50
-
 interface Deps {
   database: Database
   registry: OperationRegistry
   telemetry: Telemetry
+  governor: Governor
   /** Others who work in this process, and what they can do. */
   crews?: readonly Crew[]
   skills?: Pick<WorkerRow, 'jobs' | 'sweeps' | 'queues' | 'concurrency'>
@@ -56,7 +55,7 @@ export class Worker {
   readonly #leases: Leases
   readonly #row: WorkerRow
   readonly #outcomes = new Map<string, Outcomes>()
-  readonly #sizes = new Sizes(() => idleMs)
+  readonly #sizes = new Sizes()
   readonly #stopping = new AbortController()
   readonly #ending = new AbortController()
   #loops: Promise<unknown> | undefined
@@ -145,12 +144,14 @@ export class Worker {
 
   async #run({ operation, batch }: Taken): Promise<void> {
     const held = this.#leases.hold({ batchId: batch.id, nonce: batch.nonce })
+    const governor = this.#deps.governor.govern(governed(operation))
     try {
       await runBatch({
         ...this.#deps,
         operation,
         batch,
         held,
+        governor,
         definition: this.#deps.registry.find(operation.name),
         walk: walkOf(operation),
         leaseMs: this.#options.leaseMs,
@@ -161,6 +162,7 @@ export class Worker {
         trusted: (signal) => this.#trusted(signal),
       })
     } finally {
+      governor.end()
       held.drop()
     }
   }

@@ -39,7 +39,8 @@ export interface Fenced {
   run_window: string | null
   /** The database's clock, and how much WAL it has written in its life. */
   now: Date
-  wal_at: number
+  /** Where the WAL is, before anything has changed. */
+  wal_at: string
 }
 
 /**
@@ -49,7 +50,7 @@ export interface Fenced {
 export const fence = statement<Claim, Fenced>(
   'batch.fence',
   `select b.checkpoint, o.status, o.pace, o.sub_batch_size, o.run_window, clock_timestamp() as now,
-     pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as wal_at,
+     pg_current_wal_insert_lsn()::text as wal_at,
      exists (select from sluice.disabled_operation d where d.name = o.name) as disabled
    from sluice.batch b
    join sluice.operation o on o.id = b.operation_id
@@ -69,8 +70,10 @@ export const checkpoint = statement<
     rowsQuarantined: number
     elapsedMs: number
     leaseMs: number
+    /** Where the WAL was at the fence. */
+    walAt: string
   },
-  { wal_at: number }
+  { id: string; wal_bytes: number }
 >(
   'batch.checkpoint',
   `update sluice.batch
@@ -78,7 +81,7 @@ export const checkpoint = statement<
      rows_quarantined = rows_quarantined + $9, sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
      lease_until = clock_timestamp() + $8 * interval '1 millisecond'
    where id = $1 and nonce = $2 and state = 'running'
-   returning pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as wal_at`,
+   returning id, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $10::pg_lsn)::float8 as wal_bytes`,
   (p) => [
     p.batchId,
     p.nonce,
@@ -89,6 +92,7 @@ export const checkpoint = statement<
     p.elapsedMs,
     p.leaseMs,
     p.rowsQuarantined,
+    p.walAt,
   ],
 )
 

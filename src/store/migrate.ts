@@ -58,6 +58,18 @@ export async function schemaStatus(connection: StoreConnection): Promise<SchemaS
   }
 }
 
+/** Brings a database to the schema of this release, on a connection of its own. */
+export async function migrateDatabase(options: Pick<PoolOptions, 'url' | 'schema'>): Promise<MigrationResult> {
+  const timeouts = { statementMs: 60_000, lockMs: 15_000, idleInTransactionMs: 60_000 }
+  // Limits go into the transaction: right with and without a pooler.
+  const pool = new Pool({ ...options, purpose: 'migrate', size: 1, pooled: true, timeouts })
+  try {
+    return await migrate(pool)
+  } finally {
+    await pool.end()
+  }
+}
+
 /** Applies what is pending, all of it in one transaction; of several starters one applies and the others find it done. */
 export async function migrate(pool: Pool): Promise<MigrationResult> {
   try {

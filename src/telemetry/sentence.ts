@@ -29,6 +29,12 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
         : `${p.name} started on ${p.table} as ${p.operationId}${by(p.forced)}`
     case 'operation.held':
       return `${p.name} is held until ${p.until.toISOString()}: ${p.reason}`
+    case 'operation.limited':
+      return p.reason === null
+        ? `${p.name} goes at full pace`
+        : `${p.name} goes at ${Math.round(p.share * 100)} % of its pace: ${p.reason}`
+    case 'probe.blind':
+      return `the signal ${p.probe} does not count: ${p.reason}. To let it: ${p.remedy}`
     case 'operation.paused':
       return `${p.name} stops${by(p.actor)}: ${p.reason ?? 'paused'}`
     case 'operation.resumed':

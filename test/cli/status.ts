@@ -17,6 +17,7 @@ export function statusOf(given: Partial<OperationStatus> = {}): OperationStatus 
     parked: false,
     priority: 'normal',
     lanes: 2,
+    mostLanes: null,
     pace: 1,
     window: null,
     subBatchSize: 100,

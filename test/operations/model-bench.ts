@@ -13,6 +13,7 @@ import { rescue } from '../../src/store/batches.ts'
 import type { Database } from '../../src/store/database.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { ungoverned } from '../support/ungoverned.ts'
 
 export interface Variant {
   rows: number
@@ -291,6 +292,7 @@ export class Bench {
       database: this.#database,
       telemetry: this.#telemetry,
       registry: this.#registry,
+      governor: ungoverned,
       workerId,
       leaseMs,
       carveMs: 2_000,
@@ -305,6 +307,7 @@ export class Bench {
     await runBatch({
       database: this.#database,
       telemetry: this.#telemetry,
+      governor: ungoverned,
       operation,
       batch,
       held: { ...claim, signal: lost, progress: () => undefined, moving: () => false, drop: () => undefined },
@@ -314,7 +317,7 @@ export class Bench {
       stopping,
       ending: new AbortController().signal,
       outcomes: this.#outcomesOf(operation.id),
-      sizes: new Sizes(() => 50),
+      sizes: new Sizes(),
       trusted: async () => undefined,
     })
   }

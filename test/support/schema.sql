@@ -55,6 +55,13 @@ table batch_history partition by RANGE (finished_at)
   constraint batch_history_outcome_check CHECK ((outcome = ANY (ARRAY['finished'::text, 'failed'::text, 'abandoned'::text, 'retried'::text])))
   constraint batch_history_pkey PRIMARY KEY (operation_id, seq, finished_at)
   CREATE UNIQUE INDEX batch_history_pkey ON ONLY sluice.batch_history USING btree (operation_id, seq, finished_at)
+table budget with {fillfactor=50,autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000}
+  kind text not null
+  tokens double precision not null default 0
+  filled_at timestamp with time zone not null default clock_timestamp()
+  constraint budget_kind_check CHECK ((kind = ANY (ARRAY['rows'::text, 'wal'::text])))
+  constraint budget_pkey PRIMARY KEY (kind)
+  CREATE UNIQUE INDEX budget_pkey ON sluice.budget USING btree (kind)
 table disabled_operation
   name text not null
   reason text
@@ -321,6 +328,11 @@ table operation
   carve text not null default 'dense'::text
   carve_size integer
   run_window text
+  limiter jsonb
+  limited_at timestamp with time zone
+  limited_by uuid
+  most_lanes integer
+  lanes_at timestamp with time zone not null default clock_timestamp()
   tunes_batches boolean not null default false
   tuned_size integer
   constraint operation_batch_size_check CHECK ((batch_size > 0))
@@ -329,6 +341,7 @@ table operation
   constraint operation_conflicts_check CHECK ((conflicts = ANY (ARRAY['table'::text, 'none'::text])))
   constraint operation_fingerprint_key UNIQUE (fingerprint)
   constraint operation_lanes_check CHECK ((lanes > 0))
+  constraint operation_most_lanes_check CHECK ((most_lanes > 0))
   constraint operation_pace_check CHECK (((pace > (0)::double precision) AND (pace <= (1)::double precision)))
   constraint operation_pkey PRIMARY KEY (id)
   constraint operation_priority_check CHECK ((priority = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text])))

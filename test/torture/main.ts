@@ -12,6 +12,8 @@
 // [--mutant <name>]: batches of jobs; the full form of test/e2e/batch-faults.test.ts.
 // npm run torture -- sweeps [--pastes 50000] [--objects 10000] [--processes 4] [--kills 30] [--stops 10] [--faults 1000]
 // [--mutant <name>]: the full form of test/e2e/sweep-faults.test.ts.
+// npm run torture -- replica [--rows 600000] [--seconds 20]: a replica that stands still in the middle of a run; the full
+// form of test/e2e/replica.test.ts, with a plot.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,6 +25,8 @@ import { wrongIn as wrongInBatches } from './batches/verdict.ts'
 import { phases, runPhase } from './jobs/suite.ts'
 import { caught } from './caught.ts'
 import { mutants, plant, type MutantName } from './mutants.ts'
+import { startPair } from '../support/replica.ts'
+import { freezeReplica, plotSights, wrongInReplica } from './replica/scenario.ts'
 import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
 import { restarting } from './restarts.ts'
 import { schedulePhases } from './schedules/suite.ts'
@@ -56,6 +60,7 @@ const { positionals, values } = parseArgs({
     notifications: { type: 'string', default: '5000' },
     senders: { type: 'string', default: '64' },
     rate: { type: 'string', default: '300' },
+    seconds: { type: 'string', default: '20' },
     mutant: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '3000' },
@@ -247,6 +252,24 @@ async function sweeps({ clusterUrl, home }: Ground): Promise<boolean> {
   return verdict === 'ok'
 }
 
+/** On a pair of servers of its own. */
+async function replica(): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-replica-'))
+  try {
+    await using pair = await startPair(folder, { max_connections: '100' })
+    const limits = { soft: 8 * 2 ** 20, hard: 64 * 2 ** 20 }
+    const plan = { pair, rows: Number(values.rows ?? 600_000), freezeMs: Number(values.seconds) * 1_000, ...limits }
+    const { sights, ...outcome } = await freezeReplica(plan)
+    const wrong = wrongInReplica({ ...outcome, sights })
+    const { holdAfterHardMs: late = 0 } = outcome
+    if (late > 2_000) wrong.push('held later than 2 s after the hard limit')
+    process.stdout.write(`replica  ${wrong.join(', ') || 'ok'}  ${JSON.stringify(outcome)}\n${plotSights(sights)}\n`)
+    return wrong.length === 0
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
 function mutantName(name: string): MutantName {
   if (name in mutants) return name as MutantName
   throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
@@ -260,6 +283,7 @@ const suites: Record<string, (ground: Ground) => Promise<boolean>> = {
   webhooks,
   batches,
   sweeps,
+  replica,
 }
 const suite = suites[positionals[0] ?? '']
 if (suite === undefined) {
@@ -275,10 +299,11 @@ if (suite === undefined) {
       '       npm run torture -- batches [--batches n] [--size n] [--processes n] [--kills n] [--stops n] [--cuts n] ' +
       '[--mutant name]\n' +
       '       npm run torture -- sweeps [--pastes n] [--objects n] [--processes n] [--kills n] [--stops n] [--faults n] ' +
-      '[--mutant name]\n',
+      '[--mutant name]\n' +
+      '       npm run torture -- replica [--rows n] [--seconds n]\n',
   )
   process.exit(2)
 }
-const good = await onOwnServer(suite)
+const good = suite === replica ? await replica() : await onOwnServer(suite)
 process.stdout.write(good ? 'all held\n' : 'FAILED\n')
 process.exit(good ? 0 : 1)

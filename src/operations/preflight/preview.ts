@@ -11,6 +11,7 @@ import { findInDryRun } from './evidence.ts'
 import { refusals, type PlanFinding } from './finding.ts'
 import { lookAhead, type Prospect } from './look-ahead.ts'
 import { planOf, type PlannedStatement } from './plans.ts'
+import { lanesFrom } from '../lanes.ts'
 import { firstSizes } from '../size.ts'
 
 /** What a plan is asked for. */
@@ -63,7 +64,7 @@ export async function planOperation(
     from: planned.lowerKey,
     to: planned.carveEnd,
     scope: scope?.text ?? null,
-    estimate: estimate(prospect, { ...firstSizes(definition), lanes: definition.lanes }, run),
+    estimate: estimate(prospect, { ...firstSizes(definition), lanes: lanesFrom(definition.lanes).lanes }, run),
     statements: await statementsOf(prepared, rehearsal, control),
     findings,
     refused: refusals(findings).length > 0,

@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag'
-import type { Claim, Fenced } from './batches.ts'
-import type { StoreConnection } from './connection.ts'
-import type { Key } from './operations.ts'
+import type { Claim, Fenced } from '../store/batches.ts'
+import type { StoreConnection } from '../store/connection.ts'
+import type { Key } from '../store/operations.ts'
 
 /** What a sub-batch in one statement needs. */
 export interface OneStatement {
