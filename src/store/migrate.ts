@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import type { StoreConnection } from './connection.ts'
 import { migrationScript, readMigrations, recordSql, type Migration } from './migrations.ts'
-import type { Pool, Transaction } from './pool.ts'
+import { Pool, type PoolOptions, type Transaction } from './pool.ts'
 import { isUnreachable, sqlstate, unreachable } from './sqlstate.ts'
 import { checkSchemaName, inSchema, statement } from './statement.ts'
 
