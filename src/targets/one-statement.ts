@@ -1,11 +1,10 @@
 import sql, { raw, type Sql } from 'sql-template-tag'
-import type { Claim, Fenced } from '../store/batches.ts'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Key } from '../store/operations.ts'
 
 /** What a sub-batch in one statement needs. */
 export interface OneStatement {
-  claim: Claim
+  claim: { batchId: string; nonce: string }
   /** Where the claim must be, and where it is to go. */
   from: Key | null
   to: Key
@@ -18,7 +17,11 @@ export interface OneStatement {
 }
 
 /** What came of it. Without `moved`, nothing has changed. */
-export interface OneStatementResult extends Omit<Fenced, 'checkpoint' | 'wal_at'> {
+export interface OneStatementResult {
+  pace: number
+  /** The largest sub-batch that is wanted at the moment. */
+  sub_batch_size: number
+  run_window: string | null
   /** The claim was where it must be. */
   here: boolean
   moved: boolean
@@ -63,7 +66,7 @@ export async function inOneStatement(
       where b.id = g.id
       returning b.id
     )
-    select s.here, s.status, s.pace, s.sub_batch_size, s.run_window, s.disabled, clock_timestamp() as now,
+    select s.here, s.pace, s.sub_batch_size, s.run_window,
       exists (select from sluice_moved) as moved, (select rows from sluice_count) as rows, (${ahead}) as ahead,
       pg_wal_lsn_diff(pg_current_wal_insert_lsn(), s.lsn)::float8 as wal_bytes
     from sluice_claim s`
