@@ -13,7 +13,7 @@ test('four workers share the rows: each has its effect once', async () => {
   const sweep = expirePastes({ batch: 10, claim: 'table', effect: ({ row }) => void seen.push(row.short_code) })
   const all = Array.from({ length: 4 }, () => sweeping(db, [sweep]))
   await Promise.all(all.map(({ sluice }) => sluice.start()))
-  await until('all are gone', async () => (await db.value<number>('select count(*)::int from pastes')) === 1)
+  await until('all are gone', async () => (await db.value<number>('select count(*)::int from pastes')) === 1, 60_000)
   await Promise.all(all.map((at) => at[Symbol.asyncDispose]()))
   expect(seen).toHaveLength(400)
   expect(new Set(seen).size).toBe(400)

@@ -52,19 +52,19 @@ async function manyPastes(): Promise<TestDatabase> {
   const db = await testDatabase()
   await db.query(`
     create table contents (id int primary key, ref_count int not null);
-    insert into contents select i, 100 from generate_series(1, 20000) i;
+    insert into contents select i, 100 from generate_series(1, 200000) i;
     create table pastes (short_code text primary key, content_id int not null, status text not null,
       expires_at timestamptz not null, nonce uuid);
     insert into pastes
-    select 'p' || i, i % 20000 + 1, case when i <= 10000 then 'GOING' else 'LIVE' end,
-      now() + (i - 30000) * interval '1 minute', case when i <= 10000 then '${nonce}'::uuid end
+    select 'p' || i, i % 20000 + 1, case when i <= 1000 then 'GOING' else 'LIVE' end,
+      now() + (i - 20000) * interval '1 minute', case when i <= 1000 then '${nonce}'::uuid end
     from generate_series(1, 100000) i;
     create index pastes_due_idx on pastes (expires_at, short_code) where status = 'LIVE';
     create index pastes_going_idx on pastes (short_code) where status = 'GOING';
     insert into sluice.sweep_claim (sweep, key, generation, nonce, worker_id, quarantined_at)
-    select '${sweep}', array['p' || i], gen_random_uuid(), '${nonce}', case when i <= 50 then '${workerId}'::uuid end,
-      case when i > 100 then now() end
-    from generate_series(1, 10000) i`)
+    select '${sweep}', array[case when i <= 1000 then 'p' else 'gone' end || i], gen_random_uuid(), '${nonce}', case when i <= 50 then '${workerId}'::uuid end,
+      case when i > 100 then now() - i * interval '1 second' end
+    from generate_series(1, 60000) i`)
   for (const table of ['pastes', 'contents', 'sluice.sweep_claim']) await db.query(`vacuum analyze ${table}`)
   return db
 }
