@@ -39,8 +39,8 @@ export async function claimStray(place: Place, limit: number): Promise<ClaimedBa
     return { owner, rows }
   } catch (error) {
     if (sqlstate(error) !== '57014') throw error
-    const index = `create index concurrently on ${swept.table} (${definition.names.key.join(', ')}) where ${marks.status.name} = '${marks.to}'`
-    const message = `Looking for rows of ${swept.table} whose claim is lost takes longer than ${patienceMs / 1_000} s, so it is left out. An index helps: ${index}`
+    const index = `on ${swept.table} (${definition.names.key.join(', ')}) where ${marks.status.name} = '${marks.to}'`
+    const message = `Looking for rows of ${swept.table} whose claim is lost takes longer than ${patienceMs / 1_000} s, so it is left out. An index helps: create index concurrently ${index}`
     telemetry.emit('warning', { message })
     return { owner, rows: [] }
   }
