@@ -1,6 +1,7 @@
 import { expire, Sluice } from '../../src/index.ts'
 import { aligned } from '../report.ts'
-import { connected, EventsTable, type Work } from './events-table.ts'
+import { connected } from '../database.ts'
+import { EventsTable, type Work } from './events-table.ts'
 
 /** How fast each tenth of a backlog went, from the first to the last. */
 export interface Tenths {

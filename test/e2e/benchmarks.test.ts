@@ -1,36 +1,54 @@
 import { expect, inject, test } from 'vitest'
 import { interleave, spread, summarise, type Run } from '../../benchmarks/harness.ts'
 import { conditions, report } from '../../benchmarks/report.ts'
-import { connected, EventsTable } from '../../benchmarks/scenarios/events-table.ts'
-import { expireScenario } from '../../benchmarks/scenarios/expire.ts'
+import { connected } from '../../benchmarks/database.ts'
+import { bulkBenchmark, cases } from '../../benchmarks/scenarios/bulk/bulk.ts'
+import { bulkPlot } from '../../benchmarks/scenarios/bulk/plot.ts'
+import { bulkData, bulkReport } from '../../benchmarks/scenarios/bulk/report.ts'
+import { fixedSizes, works } from '../../benchmarks/scenarios/bulk/works.ts'
+import { EventsTable } from '../../benchmarks/scenarios/events-table.ts'
 import { measureRequeue, requeueReport, tenthsOf } from '../../benchmarks/scenarios/requeue.ts'
 
-const names = ['one big DELETE', 'LIMIT 1000 loop', 'Sluice, 1 lane', 'Sluice, 2 lanes']
+const sizes = { rows: 5_001, rounds: 1, rate: 100, idleMs: 300, limitMs: 20_000 }
+const names = [...Object.keys(works)]
 
-test.each(['oldest', 'scattered'] as const)('the expire benchmark runs, with the %s rows aged', async (aged) => {
-  const url = inject('clusterUrl')
-  await using scenario = await expireScenario({ url, rows: 5_001, aged })
-  const said: string[] = []
+test.each(cases.map(({ key, title }) => [title, key]))(
+  'the bulk benchmark runs: %s',
+  { timeout: 120_000 },
+  async (_, key) => {
+    const url = inject('clusterUrl')
+    const said: string[] = []
 
-  const outcomes = await interleave(scenario, 1, (line) => said.push(line))
-  const about = { conditions: await conditions(url), command: 'node benchmarks/main.ts expire', rounds: 1 }
-  const text = report(scenario, summarise(outcomes, scenario.baseline), about)
+    const measured = await bulkBenchmark({ url, sizes, only: [key], say: (line) => said.push(line) })
+    const about = { conditions: await conditions(url), command: 'npm run bench -- bulk', facts: [] }
+    const text = bulkReport(measured, about)
 
-  expect(outcomes.map(({ variant }) => variant)).toEqual(names)
-  expect(outcomes.map(({ runs }) => runs.map(({ rows }) => rows))).toEqual(names.map(() => [2_500]))
-  expect(said).toHaveLength(names.length)
-  for (const name of names)
-    expect(text).toMatch(new RegExp(`^\\| ${name} +\\|( [\\d.,]+ \\[[\\d.,]+\\] +\\|){3}$`, 'm'))
-  expect(text).toMatch(/^\| one big DELETE .*\| 1\.00 \[1\.00\.\.1\.00\] +\|$/m)
-})
+    const [outcome] = measured
+    const expected = key === 'foreground' ? [...names, ...Object.keys(fixedSizes)] : names
+    expect(outcome?.outcomes.map(({ variant }) => variant)).toEqual(expected)
+    const rows = key === 'full' || key === 'roomy' ? sizes.rows : 2_500
+    for (const { variant, runs } of outcome?.outcomes ?? []) {
+      expect([variant, runs.map((run) => [run.rows, run.complete])]).toEqual([variant, [[rows, true]]])
+      expect(text).toContain(`| ${variant}`)
+    }
+    expect(said).toHaveLength(1 + expected.length)
+    expect(outcome?.outcomes[0]?.runs[0]?.beats.length ?? 0).toBeGreaterThanOrEqual(key === 'foreground' ? 1 : 0)
+    expect(outcome === undefined ? '' : bulkPlot(outcome)).toContain('<polyline')
+    expect(JSON.stringify(bulkData(measured, about))).toContain('"targets"')
+  },
+)
 
 test.each([
-  ['too few', 'delete from events where id in (select min(id) from events)', '499 aged ones are left, and 500 of 500'],
-  ['too many', 'delete from events', '0 aged ones are left, and 0 of 500'],
+  [
+    'too few',
+    'delete from events where id in (select min(id) from events)',
+    '499 that were meant are left, and 500 of 500',
+  ],
+  ['too many', 'delete from events', '0 that were meant are left, and 0 of 500'],
   [
     'the wrong',
     `delete from events where created_at < now() - interval '90 days' or id % 2 = 1`,
-    '0 aged ones are left, and 250 of 500',
+    '0 that were meant are left, and 250 of 500',
   ],
 ])('a variant that deletes %s rows fails the benchmark', async (_, text, said) => {
   await using table = await EventsTable.create(inject('clusterUrl'), { rows: 1_000, aged: 'oldest' })

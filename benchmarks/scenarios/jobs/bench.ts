@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { connected, inDatabase } from '../events-table.ts'
+import { connected, inDatabase } from '../../database.ts'
 import { Child } from './child.ts'
 import type { Configuration } from './job-system.ts'
 

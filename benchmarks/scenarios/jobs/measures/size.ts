@@ -1,4 +1,4 @@
-import { connected } from '../../events-table.ts'
+import { connected } from '../../../database.ts'
 import { Stage, type Bench } from '../bench.ts'
 import { now, type Configuration } from '../job-system.ts'
 import { goalFor, plain, ratioTo, type Measure, type Reading } from '../measure.ts'

@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connected } from '../../database.ts'
+import { interleave, type Outcome } from '../../harness.ts'
+import { EventsTable, type Case } from '../events-table.ts'
+import { Foreground, percentile, type Beat } from './foreground.ts'
+import { baseline, fixedSizes, works, type Work } from './works.ts'
+
+/** A case that is measured: the work, and whether an application is there meanwhile. */
+export interface Measured {
+  key: string
+  title: string
+  case: Omit<Case, 'rows'>
+  foreground: boolean
+}
+
+export const cases: readonly Measured[] = [
+  { key: 'oldest', title: 'delete the oldest half', case: { aged: 'oldest' }, foreground: false },
+  { key: 'scattered', title: 'delete a scattered half', case: { aged: 'scattered' }, foreground: false },
+  {
+    key: 'full',
+    title: 'set a column, pages full (not HOT)',
+    case: { aged: 'oldest', work: 'backfill' },
+    foreground: false,
+  },
+  {
+    key: 'roomy',
+    title: 'set a column, pages half full (HOT)',
+    case: { aged: 'oldest', work: 'backfill', fillfactor: 45 },
+    foreground: false,
+  },
+  {
+    key: 'foreground',
+    title: 'delete a scattered half beside an application',
+    case: { aged: 'scattered' },
+    foreground: true,
+  },
+]
+
+/** How much is measured. */
+export interface BulkSizes {
+  rows: number
+  rounds: number
+  /** Statements of the application per second, and how long it is watched before the work begins. */
+  rate: number
+  idleMs: number
+  /** A way that is not done by then is stopped, and its speed until then counts. */
+  limitMs: number
+}
+
+export const fullBulk: BulkSizes = { rows: 5_000_000, rounds: 5, rate: 400, idleMs: 6_000, limitMs: 60_000 }
+export const smallBulk: BulkSizes = { rows: 200_000, rounds: 1, rate: 200, idleMs: 2_000, limitMs: 4_000 }
+
+/** What one run showed. */
+export interface BulkRun {
+  rows: number
+  ms: number
+  complete: boolean
+  walBytes: number
+  /** Rows that were done by then, in milliseconds since the begin. */
+  marks: [ms: number, rows: number][]
+  /** What the application saw before and during the work; empty without one. */
+  idle: Beat[]
+  beats: Beat[]
+  began: number
+}
+
+/** The runs of all ways in one case. */
+export interface BulkOutcome {
+  measured: Measured
+  outcomes: Outcome<BulkRun>[]
+}
+
+/** Runs the chosen cases one after the other, the ways of each interleaved. */
+export async function bulkBenchmark({
+  url,
+  sizes,
+  only,
+  say,
+}: {
+  url: string
+  sizes: BulkSizes
+  only: readonly string[] | undefined
+  say: (line: string) => void
+}): Promise<BulkOutcome[]> {
+  const unknown = only?.find((key) => cases.every((measured) => measured.key !== key))
+  if (unknown !== undefined) throw new Error(`--only must name cases: ${cases.map(({ key }) => key).join(', ')}`)
+  const found: BulkOutcome[] = []
+  for (const measured of cases.filter(({ key }) => only === undefined || only.includes(key))) {
+    say(measured.title)
+    await using table = await EventsTable.create(url, { ...measured.case, rows: sizes.rows })
+    const chosen = measured.foreground ? { ...works, ...fixedSizes } : works
+    const variants = Object.entries(chosen).map(([name, work]) => ({
+      name,
+      run: () => runOnce(table, work, { measured, sizes }),
+    }))
+    found.push({ measured, outcomes: await interleave<BulkRun>({ variants }, sizes.rounds, say) })
+  }
+  return found
+}
+
+export { baseline }
+
+async function runOnce(
+  table: EventsTable,
+  work: Work,
+  { measured, sizes }: { measured: Measured; sizes: BulkSizes },
+): Promise<BulkRun> {
+  await using copy = await table.copy()
+  const { url } = copy
+  await using foreground = measured.foreground ? await Foreground.start(url, sizes.rate) : undefined
+  if (foreground !== undefined) await sleep(sizes.idleMs)
+  const idle = (await foreground?.take()) ?? []
+  const walAt = await walPosition(url)
+  const over = new AbortController()
+  const limit = setTimeout(() => over.abort(), sizes.limitMs)
+  const marks: BulkRun['marks'] = []
+  let rows = 0
+  const [began, start] = [Date.now(), performance.now()]
+  const done = (more: number): void => {
+    rows += more
+    marks.push([performance.now() - start, rows])
+  }
+  const site = { url, case: { ...measured.case, rows: sizes.rows }, done, over: over.signal }
+  const complete = await work(site)
+  const ms = performance.now() - start
+  clearTimeout(limit)
+  const beats = (await foreground?.take()) ?? []
+  const walBytes = (await walPosition(url)) - walAt
+  if (complete) await table.verify(url)
+  return { rows, ms, complete, walBytes, marks, idle, beats, began }
+}
+
+async function walPosition(url: string): Promise<number> {
+  const { rows } = await connected(url, (client) =>
+    client.query<{ at: number }>(`select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as at`),
+  )
+  return rows[0]?.at ?? Number.NaN
+}
+
+/** Rows per second. */
+export function speedOf({ rows, ms }: BulkRun): number {
+  return (rows * 1_000) / ms
+}
+
+/** How much longer a row took in the last tenth of the marks than in the first; NaN where there are few marks. */
+export function slowdownOf({ marks }: BulkRun): number {
+  const tenth = Math.floor(marks.length / 10)
+  if (tenth < 2) return Number.NaN
+  const perRow = (from: number, to: number): number => {
+    const [fromMs = 0, fromRows = 0] = marks[from] ?? []
+    const [toMs = 0, toRows = 0] = marks[to] ?? []
+    return (toMs - fromMs) / Math.max(toRows - fromRows, 1)
+  }
+  return perRow(marks.length - 1 - tenth, marks.length - 1) / perRow(tenth, 2 * tenth)
+}
+
+/** What the application saw during the work over what it saw before. */
+export function harmOf({ idle, beats }: BulkRun, part: number): number {
+  return percentile(beats, part) / percentile(idle, part)
+}
