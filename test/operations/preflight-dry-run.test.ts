@@ -88,7 +88,7 @@ test('what is found out by running it makes the findings precise', async () => {
   expect(findings.find(({ check }) => check === 'dry run')?.what).toBe(
     'The dry run changed rows of other tables, too: public.marks 100 deleted',
   )
-  expect(findings.find(({ check }) => check === 'other table')?.what).toMatch(/read 100,000 rows of public.marks/)
+  expect(findings.find(({ check }) => check === 'other table')?.what).toMatch(/read \d\d,\d{3} rows of public.marks/)
   expect(await db.value('select count(*)::int from marks')).toBe(1_000)
 })
 

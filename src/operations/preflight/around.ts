@@ -151,7 +151,7 @@ function findInvalidIndexes({ table, surroundings }: Around): PlanFinding[] {
       severity: 'warn',
       what: `${invalid.length === 1 ? 'The index' : 'The indexes'} ${listed(invalid)} of ${table} ${invalid.length === 1 ? 'is' : 'are'} not valid`,
       why: 'No query uses it, and each change may still have to write it. A build that failed leaves such an index',
-      remedy: `Run: ${invalid.map((name) => `drop index concurrently "${name.replaceAll('"', '""')}";`).join(' ')} and build it again`,
+      remedy: `Run: drop index concurrently "${invalid[0]?.replaceAll('"', '""') ?? ''}"; and build it again`,
     },
   ]
 }
@@ -162,7 +162,7 @@ function findHiddenRows({ table, surroundings }: Around): PlanFinding[] {
     severity: 'note',
     what: `${table} is unlogged`,
     why: 'A crash of the server empties it, and a replica has none of its rows',
-    remedy: 'Nothing, where that is meant',
+    remedy: 'Nothing has to be done, where that is meant',
   }
   const secured: PlanFinding = {
     check: 'row security',

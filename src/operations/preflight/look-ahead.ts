@@ -73,6 +73,10 @@ async function sampleWindows(checks: Pool, place: Place): Promise<Pick<Prospect,
 
 /** Without statistics: the beginning and the end. */
 async function placesToLook(checks: Pool, { walk, range, size }: Place): Promise<KeyWindow['lower'][]> {
+  const small = await withinLimits(() =>
+    checks.transaction((tx) => keyAt(tx, { walk, window: range, count: size }), limits),
+  )
+  if (small === null) return [range.lower]
   const along = { walk, range, count: mostWindows }
   const keys = (await withinLimits(() => checks.transaction((tx) => keysAlong(tx, along), limits))) ?? []
   if (keys.length > 1) return [range.lower, ...keys.slice(1)]

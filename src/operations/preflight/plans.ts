@@ -1,13 +1,14 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag'
 import type { Connection } from '../../store/connection.ts'
 import { sqlstate } from '../../store/sqlstate.ts'
-import { deleteRows, readRows, updateRows, type Slice } from '../../targets/change.ts'
+import { deleteRows, updateRows, type Slice } from '../../targets/change.ts'
 import { quote } from '../../targets/cursor.ts'
 import {
   accessesOf,
   expectedRows,
   explain,
   measure,
+  rowsOf,
   sorts,
   statementsOf,
   withOnlyIndexes,
@@ -83,8 +84,11 @@ async function lookAt(
   const plan = await explain(connection, recorded)
   const found = foundIn(plan, walked, place.statement)
   const scan = await lookAtScan(connection, { ...place, walked, recorded, found })
+  const words = inWords(accessesOf(plan))
+  // A small table is read whole, and that is as it should be.
+  const cheap = found.byCursor || scan !== undefined ? '' : ', which is cheaper here than its index'
   return {
-    statements: [{ statement: place.statement, text: recorded.text, ...inWords(accessesOf(plan)), plan }],
+    statements: [{ statement: place.statement, text: recorded.text, ...words, found: `${words.found}${cheap}`, plan }],
     findings: [...(scan === undefined ? [] : [scan]), ...(await lookAtOthers(connection, found))],
   }
 }
@@ -115,7 +119,8 @@ async function workOn(recorder: Connection, walked: Walked, window: KeyWindow): 
     const same = changes.columns.map((name) => sql`${raw(quote(name))} = ${raw(quote(name))}`)
     return updateRows(recorder, slice, join(same))
   }
-  return readRows(recorder, slice, { locked: false })
+  const { text, values } = rowsOf(slice)
+  return recorder.query(text, values)
 }
 
 interface Look {
