@@ -77,8 +77,11 @@ export async function plan(
 }
 
 /** All that was found, the gravest first, when the operation does this to its rows. */
-export function findingsOn({ findings, planned, surroundings, aged }: Prepared, changes: Changes): PlanFinding[] {
-  return bySeverity([...findings, ...findAround({ table: planned.table, surroundings, changes, aged })])
+export function findingsOn(
+  { findings, planned, ground, surroundings, aged }: Prepared,
+  changes: Changes,
+): PlanFinding[] {
+  return bySeverity([...findings, ...findAround({ table: planned.table, ground, surroundings, changes, aged })])
 }
 
 function findingOf(problem: SluiceError): PlanFinding {

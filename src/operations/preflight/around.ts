@@ -1,4 +1,4 @@
-import type { AgedPartition, Reference, RowTrigger, Surroundings } from '../../targets/surroundings.ts'
+import type { AgedPartition, Ground, Reference, RowTrigger, Surroundings } from '../../targets/surroundings.ts'
 import type { Changes } from './changes.ts'
 import type { PlanFinding } from './finding.ts'
 
@@ -6,6 +6,7 @@ import type { PlanFinding } from './finding.ts'
 export interface Around {
   /** Qualified and quoted. */
   table: string
+  ground: Pick<Ground, 'analyzed'>
   surroundings: Surroundings
   changes: Changes
   /** Partitions that hold nothing but rows to be deleted. */
@@ -174,8 +175,8 @@ function findHiddenRows({ table, surroundings }: Around): PlanFinding[] {
   return [...(surroundings.unlogged ? [unlogged] : []), ...(surroundings.rowSecurity ? [secured] : [])]
 }
 
-function findStatistics({ table, surroundings }: Around): PlanFinding[] {
-  if (surroundings.analyzed) return []
+function findStatistics({ table, ground }: Around): PlanFinding[] {
+  if (ground.analyzed) return []
   return [
     {
       check: 'statistics',

@@ -1,4 +1,4 @@
-import { readSurroundings } from '../../targets/surroundings.ts'
+import { readGround } from '../../targets/surroundings.ts'
 import type { BatchRun } from '../batch-run.ts'
 import type { Key } from '../../store/operations.ts'
 import type { Database } from '../../store/database.ts'
@@ -56,12 +56,11 @@ async function look(
   work: SubBatchWork,
   at: Key | null,
 ): Promise<PlanFinding[]> {
-  const surroundings = await readSurroundings(database.control, work.walk.table)
   const walked = {
     walk: work.walk,
     scope: work.scope,
     changes: definition.changes,
-    surroundings,
+    ground: await readGround(database.control, work.walk.table),
     range: { lower: at, upper: batch.upper_key },
     batchSize: operation.batch_size,
     subBatchSize: operation.sub_batch_size,

@@ -86,7 +86,7 @@ async function rehearsalOf(
   { prospect, count }: { prospect: Prospect; count: number },
   work: Database['work'],
 ): Promise<Rehearsal> {
-  const { walk, scope, bound, startedAt, surroundings, planned } = prepared
+  const { walk, scope, bound, startedAt, ground, planned } = prepared
   const [place] = prospect.windows.toSorted((a, b) => b.matched - a.matched)
   if (place === undefined || place.matched === 0) {
     return { outcome: 'left out', reason: 'there is no row in scope where it looked' }
@@ -94,7 +94,7 @@ async function rehearsalOf(
   const rest = { lower: place.lower, upper: planned.carveEnd ?? place.upper }
   const upper = (await keyAt(work, { walk, window: rest, count })) ?? rest.upper
   const window = { lower: place.lower, upper }
-  return rehearse(work, { walk, scope, window, bound, startedAt, relations: surroundings.relations })
+  return rehearse(work, { walk, scope, window, bound, startedAt, relations: ground.relations })
 }
 
 /** What the dry run has shown of work that nothing was known about. */
