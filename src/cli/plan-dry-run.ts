@@ -1,4 +1,4 @@
-import type { OperationPlan } from '../index.ts'
+import { formatDuration, type OperationPlan } from '../index.ts'
 import { bytes, count, plural } from './figures.ts'
 import { headLines, tableLines } from './layout.ts'
 import type { Line, Part } from './output.ts'
@@ -13,7 +13,8 @@ export function dryRunLines({ dryRun: { outcome, reason, run } }: OperationPlan,
     return [[], ...headLines(`${told}: ${reason ?? ''}`, width)]
   }
   const { rowsMatched, rowsChanged, elapsedMs, walBytes } = run
-  const took = `${elapsedMs < 10 ? elapsedMs : Math.round(elapsedMs)} ms`
+  const took =
+    elapsedMs < 1_000 ? `${elapsedMs < 10 ? elapsedMs : Math.round(elapsedMs)} ms` : formatDuration(elapsedMs)
   const did = `${count(rowsChanged)} of ${plural(rowsMatched, 'row')} changed in ${took}, ${bytes(walBytes)} of log`
   const head = headLines(`Dry run, rolled back: ${did}`, width)
   if (run.rows.length === 0) return [[], ...head]
@@ -30,7 +31,7 @@ function becameOf({ outcome, before, after }: RehearsedRow): Part {
   if (outcome === 'unchanged') return ['dim', 'unchanged']
   if (outcome === 'deleted') {
     const values = Object.entries(before).map(([column, value]) => `${column} ${valueText(value)}`)
-    return ['red', `deleted: ${values.join(', ')}`]
+    return `deleted: ${values.join(', ')}`
   }
   return Object.entries(before)
     .map(([column, value]) => `${column} ${valueText(value)} → ${valueText(after?.[column] ?? null)}`)

@@ -168,7 +168,7 @@ test('plan and start of an operation that is refused end with 6, and --force sta
   const refused = await ops('plan', 'count-codes')
   expect(refused.exitCode).toBe(6)
   expect(refused.stdout).toContain('✗ scan: No index of public.codes serves the cursor (code)')
-  expect(refused.stderr).toContain('--force starts it all the same')
+  expect(refused.stderr).toContain('sluice ops start count-codes --force')
   const asJson = await ops('plan', 'count-codes', '--json')
   expect(asJson.exitCode).toBe(6)
   const { version, plan: told } = JSON.parse(asJson.stdout)

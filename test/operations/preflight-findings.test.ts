@@ -56,7 +56,7 @@ describe('foreign keys', () => {
   test('that act on other rows are told, because nothing can throttle them', async () => {
     const [finding, ...others] = await findingsOf(db, expiryOf('parent'), 'cascade')
     expect(finding).toMatchObject({ severity: 'warn', what: expect.stringContaining('good_child (cascade)') as string })
-    expect(finding?.why).toContain('neither throttled nor counted')
+    expect(finding?.why).toContain('cannot be throttled')
     expect(others).toEqual([])
   })
 

@@ -58,7 +58,7 @@ function cascade(table: string, acting: readonly Reference[], when: string): Pla
       check: 'cascade',
       severity: 'warn',
       what: `${number} rows of other tables together with those of ${table}: ${listed(tables)}`,
-      why: `What a cascade does can be neither throttled nor counted, and is in the same transaction${when}`,
+      why: `What a cascade does cannot be throttled, is not counted, and is in the same transaction${when}`,
       remedy: 'Let an operation of its own delete the rows of the other table first',
     },
   ]
@@ -110,7 +110,7 @@ function findColdUpdates({ table, surroundings, changes }: Around): PlanFinding[
         check: 'HOT',
         severity: 'warn',
         what: `The update sets columns that are in ${hit.length === 1 ? 'the index' : 'the indexes'} ${listed(hit.map(({ name }) => name))}`,
-        why: `No update can be HOT: each changed row is written to all ${surroundings.indexes.length} indexes of ${table}`,
+        why: `No update can be HOT: each changed row is written to every index of ${table}; it has ${surroundings.indexes.length}`,
         remedy: 'Where nothing needs it meanwhile, create the index after the operation and not before',
       },
     ]

@@ -108,10 +108,9 @@ function whatItDid(changes: Changes, { deleted, updated, rows }: DryRun): Change
 /** What was seen goes before what was only feared. */
 function withEvidence(findings: readonly PlanFinding[], evidence: readonly PlanFinding[]): PlanFinding[] {
   const seen = evidence.map(({ check }) => check)
-  return bySeverity([
-    ...findings.filter(({ check, severity }) => severity !== 'note' || !seen.includes(check)),
-    ...evidence,
-  ])
+  const left = findings.filter(({ check, severity }) => severity !== 'note' || !seen.includes(check))
+  const hopeless = left.some(({ check }) => check === 'HOT')
+  return bySeverity([...left, ...evidence.filter(({ check }) => check !== 'HOT' || !hopeless)])
 }
 
 function evidenceOf(rehearsal: Rehearsal): PlanFinding[] {
