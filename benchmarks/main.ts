@@ -1,4 +1,5 @@
 // npm run bench -- expire [--rows 2000000] [--aged oldest|scattered] [--rounds 5] [--note text] [--save]
+// npm run bench -- requeue [--rows 2000000] [--note text] [--save]
 // npm run bench -- jobs [--small] [--json] [--only drain,pickup] [--systems graphile,sluice] [--rounds 5] [--note text] [--save]
 import { fileURLToPath } from 'node:url'
 import { inspect, parseArgs } from 'node:util'
@@ -8,6 +9,7 @@ import { expireScenario } from './scenarios/expire.ts'
 import { fullSizes, smallSizes } from './scenarios/jobs/bench.ts'
 import { jobsBenchmark } from './scenarios/jobs/jobs.ts'
 import { jobsData, jobsReport } from './scenarios/jobs/report.ts'
+import { measureRequeue, requeueReport } from './scenarios/requeue.ts'
 import { throwAwayServer } from './server.ts'
 
 const { positionals, values } = parseArgs({
@@ -31,7 +33,7 @@ interface Result {
   printed?: string
 }
 
-const scenarios: Record<string, () => Promise<Result>> = { expire, jobs }
+const scenarios: Record<string, () => Promise<Result>> = { expire, requeue, jobs }
 
 async function main(): Promise<void> {
   const [name = ''] = positionals
@@ -53,6 +55,15 @@ async function expire(): Promise<Result> {
   const summaries = summarise(await interleave(scenario, rounds, say), scenario.baseline)
   const command = `npm run bench -- expire --rows ${rows} --rounds ${rounds} --aged ${aged}`
   return { text: report(scenario, summaries, { conditions: found, command, rounds }) }
+}
+
+async function requeue(): Promise<Result> {
+  const rows = wholeNumber('rows', values.rows)
+  await using server = await throwAwayServer()
+  const found = await noted(server.url)
+  const tenths = await measureRequeue({ url: server.url, rows }, say)
+  const command = `npm run bench -- requeue --rows ${rows}`
+  return { text: requeueReport(tenths, { conditions: found, command, rows }) }
 }
 
 async function jobs(): Promise<Result> {

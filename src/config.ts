@@ -1,4 +1,7 @@
 import { SluiceError } from './errors.ts'
+import type { GovernorOptions } from './governor/governor.ts'
+import { governorDefaults, resolveGovernor, type BudgetConfig, type GovernorConfig } from './governor/options.ts'
+import type { Probe } from './governor/probe.ts'
 import type { InboxDefinition } from './inbox/define.ts'
 import type { JobOptions } from './jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from './jobs/define.ts'
@@ -53,6 +56,12 @@ export interface SluiceConfig {
       queues?: readonly string[] | Readonly<Record<string, number>>
     }
   }
+  /** How the pace follows the health of the database. */
+  governor?: GovernorConfig
+  /** Health signals of your own; see `defineProbe`, `httpProbe` and `prometheusProbe`. */
+  probes?: readonly Probe[]
+  /** What all operations in all processes together may change and log in a second. Default: no limit. */
+  budget?: BudgetConfig
   /** Limits for each statement and transaction, kept by the server and, with a margin, by the client. */
   timeouts?: { statement?: Duration; lock?: Duration; idleInTransaction?: Duration }
   /**
@@ -77,6 +86,7 @@ export const defaults = {
     stop: '20s',
     jobs: { concurrency: 10, poll: '1s' },
   },
+  governor: governorDefaults,
   /** Idle in transaction is how a paused worker holds locks: the server ends that. */
   timeouts: { statement: '15s', lock: '5s', idleInTransaction: '30s' },
   history: { keep: '30 days', jobs: '7 days', deadJobs: '90 days' },
@@ -88,6 +98,7 @@ export interface ResolvedConfig {
   database: DatabaseOptions
   worker: WorkerOptions
   jobWorker: JobOptions
+  governor: GovernorOptions
   operations: readonly OperationDefinition[]
   jobs: readonly JobDefinition[]
   schedules: readonly ScheduleDefinition[]
@@ -130,11 +141,16 @@ const known = {
     'inboxes',
     'sweeps',
     'worker',
+    'governor',
+    'probes',
+    'budget',
     'timeouts',
     'history',
     'embedded',
   ],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
+  governor: ['every', 'patience', 'cores', 'limits'],
+  budget: ['rowsPerSecond', 'walBytesPerSecond'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
   history: ['keep', 'jobs', 'deadJobs'],
   embedded: ['dataDir', 'port'],
@@ -169,6 +185,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       keepDays: Math.ceil(duration('history.keep', config.history?.keep ?? defaults.history.keep, day) / day),
     },
     jobWorker,
+    governor: resolveGovernor(config),
     ...withTargets(config),
     machines: config.machines ?? [],
     reconcilers: config.reconcilers ?? [],

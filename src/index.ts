@@ -31,6 +31,18 @@ export { finalStates, transitions, verbs, type OperationState, type OperationVer
 export type { TenantExport, TenantImport, Tenants } from './operations/tenants.ts'
 export type { OperationStatus } from './operations/status.ts'
 
+// The governor
+export type { BudgetConfig, GovernorConfig } from './governor/options.ts'
+export {
+  httpProbe,
+  prometheusProbe,
+  type HttpProbeOptions,
+  type PrometheusProbeOptions,
+} from './governor/http-probes.ts'
+export type { LimitOptions, ProbeLimits, ProbeName } from './governor/limits.ts'
+export { defineProbe, type OwnProbeOptions, type ProbeSpec } from './governor/own-probes.ts'
+export type { Probe, Unit } from './governor/probe.ts'
+
 // Jobs
 export {
   defineJob,
@@ -74,6 +86,7 @@ export {
   type Overlap,
   type ScheduleDefinition,
 } from './schedules/define.ts'
+export type { ClockChange } from './schedules/calendar.ts'
 export type { Schedules, ScheduleVerbOptions } from './schedules/schedules.ts'
 export type { ScheduleStatus, ScheduleTick } from './schedules/status.ts'
 export { defineWindow, isOpen, nextOpening, type Weekday, type Window, type WindowSpec } from './windows/window.ts'

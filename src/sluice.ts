@@ -2,6 +2,7 @@ import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.
 import { Batches } from './batches/batches.ts'
 import { BatchCrew } from './batches/crew.ts'
 import { memberBatch } from './batches/open-batch.ts'
+import { Governor } from './governor/governor.ts'
 import { examine, type Finding } from './health/doctor.ts'
 import { InboxCrew } from './inbox/crew.ts'
 import type { InboxDefinition } from './inbox/define.ts'
@@ -33,8 +34,7 @@ import type { SweepRegistry } from './sweeps/define.ts'
 import { Sweeps } from './sweeps/sweeps.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { listWorkers, type WorkerView } from './store/jobs/views.ts'
-import { migrate, schemaStatus, type MigrationResult } from './store/migrate.ts'
-import { Pool } from './store/pool.ts'
+import { migrateDatabase, schemaStatus, type MigrationResult } from './store/migrate.ts'
 import type { EventName, Events } from './telemetry/events.ts'
 import { logEvents, type LogOptions } from './telemetry/log.ts'
 import { Telemetry, type AnyEvent } from './telemetry/telemetry.ts'
@@ -79,6 +79,7 @@ export class Sluice implements AsyncDisposable {
   #worker: Worker | undefined
   #crew: JobCrew | undefined
   #sweepCrew: SweepCrew | undefined
+  #governor: Governor | undefined
 
   /** Enqueues for a handler. */
   readonly #enqueue: ContextTools['enqueue'] =
@@ -151,12 +152,17 @@ export class Sluice implements AsyncDisposable {
     const { keepDays } = this.#config.worker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
-    const skills = { jobs: registry.names, queues: Object.keys(queues ?? {}), concurrency }
+    const { names: sweeps } = this.#sweepRegistry
+    const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
+    const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
+    const governor = this.#govern(database)
     const worker = new Worker(this.#config.worker, {
       database,
       telemetry,
       registry: this.#registry,
+      governor,
       crews: [
+        governor,
         crew,
         clock,
         batches,
@@ -165,6 +171,7 @@ export class Sluice implements AsyncDisposable {
         new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs }),
       ],
       skills,
+      keeps,
     })
     await worker.start()
     this.#worker = worker
@@ -178,6 +185,8 @@ export class Sluice implements AsyncDisposable {
     this.#worker = undefined
     this.#crew = undefined
     this.#sweepCrew = undefined
+    await this.#governor?.close()
+    this.#governor = undefined
     const database = this.#database
     this.#database = undefined
     // A connection that never opened needs no closing.
@@ -190,21 +199,9 @@ export class Sluice implements AsyncDisposable {
 
   /** Brings the schema to the version of this release. */
   async migrate(): Promise<MigrationResult> {
-    const pool = new Pool({
-      ...this.#config.database,
-      purpose: 'migrate',
-      size: 1,
-      // Limits go into the transaction: right with and without a pooler.
-      pooled: true,
-      timeouts: { statementMs: 60_000, lockMs: 15_000, idleInTransactionMs: 60_000 },
-    })
-    try {
-      const result = await migrate(pool)
-      if (result.applied.length > 0) this.#telemetry.emit('schema.migrated', { from: result.from, to: result.to })
-      return result
-    } finally {
-      await pool.end()
-    }
+    const result = await migrateDatabase(this.#config.database)
+    if (result.applied.length > 0) this.#telemetry.emit('schema.migrated', { from: result.from, to: result.to })
+    return result
   }
 
   /** The names of migrations that this release brings and the database lacks. */
@@ -215,7 +212,8 @@ export class Sluice implements AsyncDisposable {
 
   /** Looks at everything that commonly goes wrong; each finding says what to do. */
   async doctor(): Promise<Finding[]> {
-    return examine(await this.#connect())
+    const database = await this.#connect()
+    return examine(database, await this.#govern(database).examine())
   }
 
   /** Calls `subscriber` with each event of one name until the returned function is called. */
@@ -266,13 +264,18 @@ export class Sluice implements AsyncDisposable {
       'operation',
       this.#config.operations.filter(({ name }) => names.includes(name)),
     )
-    const worker = new Worker(this.#config.worker, {
-      database: await this.#connect(),
-      registry,
-      telemetry: this.#telemetry,
-    })
+    const database = await this.#connect()
+    const governor = this.#govern(database)
+    const deps = { database, registry, telemetry: this.#telemetry, governor, crews: [governor] }
+    const worker = new Worker(this.#config.worker, deps)
     await worker.start()
     return { [Symbol.asyncDispose]: () => worker.stop() }
+  }
+
+  /** One for the whole process. */
+  #govern(database: Database): Governor {
+    this.#governor ??= new Governor(this.#config.governor, { database, telemetry: this.#telemetry })
+    return this.#governor
   }
 
   #connect(): Promise<Database> {

@@ -1,6 +1,7 @@
 import type { Jobs } from '../jobs/jobs.ts'
 import { reportBatches } from '../jobs/members.ts'
 import type { Crew, Shift } from '../runtime/crew.ts'
+import { Upkeep } from '../runtime/upkeep.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { ticks } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
@@ -8,6 +9,7 @@ import {
   cancelledBatches,
   createBatchPartitions,
   dropBatchPartitions,
+  isBatchWeekMissing,
   mendBatch,
   suspectBatches,
 } from '../store/job-batches.ts'
@@ -20,8 +22,6 @@ interface Deps {
   jobs: Jobs
 }
 
-const partitionsEveryMs = 3_600_000
-
 /** What every worker does now and then for batches of jobs: the net under what each ending does by itself. */
 export class BatchCrew implements Crew {
   readonly #options: { keepDays: number; keepDeadDays: number }
@@ -33,14 +33,10 @@ export class BatchCrew implements Crew {
   }
 
   async work({ stopping, leaseMs }: Shift): Promise<void> {
-    let partitionsAt = 0
+    const upkeep = new Upkeep({ missing: () => this.#isWeekMissing(), keep: () => this.#partition() })
     for await (const _ of ticks(leaseMs / 3, stopping)) {
-      const now = performance.now()
       try {
-        if (now >= partitionsAt) {
-          await this.#partition()
-          partitionsAt = now + partitionsEveryMs
-        }
+        await upkeep.turn(performance.now(), Math.random())
         await this.#sweep(leaseMs)
       } catch (error) {
         // The next tick tries again; the loops that take work report what the database says.
@@ -49,6 +45,11 @@ export class BatchCrew implements Crew {
         this.#deps.telemetry.emit('warning', { message: `Sweep of batches of jobs failed: ${message}` })
       }
     }
+  }
+
+  async #isWeekMissing(): Promise<boolean> {
+    const [week] = await isBatchWeekMissing(this.#deps.database.control)
+    return week?.missing === true
   }
 
   async #partition(): Promise<void> {

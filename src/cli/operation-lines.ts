@@ -60,8 +60,10 @@ function matchedText({ rowsChanged, rowsSkipped, rowsQuarantined }: OperationSta
   return `${count(rowsChanged)} changed, ${count(rowsSkipped)} skipped, ${count(rowsQuarantined)} quarantined`
 }
 
-function limitsText({ priority, lanes, pace, subBatchSize }: OperationStatus): string {
-  return `priority ${priority}, ${plural(lanes, 'lane')}, pace ${percent(pace)}, up to ${plural(subBatchSize, 'row')} per sub-batch`
+function limitsText({ priority, lanes, mostLanes, pace, subBatchSize, tunedSize }: OperationStatus): string {
+  const auto = mostLanes === null ? '' : ` (automatic, up to ${mostLanes})`
+  const size = tunedSize === null ? '' : `about ${count(tunedSize)}, `
+  return `priority ${priority}, ${plural(lanes, 'lane')}${auto}, pace ${percent(pace)}, ${size}up to ${plural(subBatchSize, 'row')} per sub-batch`
 }
 
 function timeText(status: OperationStatus): string {

@@ -10,6 +10,7 @@ const columns: readonly Column[] = [
   { title: 'version', dispensable: 3 },
   { title: 'operations', least: 10, dispensable: 1 },
   { title: 'jobs', least: 10, dispensable: 2 },
+  { title: 'sweeps', least: 8, dispensable: 1 },
   { title: 'queues', least: 8 },
   { title: 'running', align: 'right' },
   { title: 'seen', align: 'right' },
@@ -24,7 +25,7 @@ export function workerTable(workers: readonly WorkerView[], width?: number): Lin
 }
 
 function rowOf(worker: WorkerView): Part[] {
-  const { id, host, pid, version, operations, jobs, queues, running, batches, concurrency, seen_ms } = worker
+  const { id, host, pid, version, operations, jobs, sweeps, queues, seen_ms } = worker
   const own = jobs.filter((name) => !name.startsWith('sluice.'))
   return [
     id,
@@ -33,15 +34,16 @@ function rowOf(worker: WorkerView): Part[] {
     version,
     operations.join(', ') || '–',
     own.join(', ') || '–',
+    sweeps.join(', ') || '–',
     queues.join(', ') || 'all',
-    runningText({ running, batches, concurrency }),
+    runningText(worker),
     seen_ms > silentMs ? ['yellow', ago(seen_ms)] : ago(seen_ms),
   ]
 }
 
-function runningText({ running, batches, concurrency }: Pick<WorkerView, 'running' | 'batches' | 'concurrency'>) {
-  const jobs = `${count(running)} of ${count(concurrency)}`
-  return batches === 0 ? jobs : `${jobs}, ${count(batches)} batches`
+function runningText({ running, batches, rows, concurrency }: WorkerView): string {
+  const held = [batches === 0 ? [] : `${count(batches)} batches`, rows === 0 ? [] : `${count(rows)} rows`].flat()
+  return [`${count(running)} of ${count(concurrency)}`, ...held].join(', ')
 }
 
 /** A worker for programs, in the names of the rest of the answer. */

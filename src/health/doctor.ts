@@ -1,3 +1,4 @@
+import type { Blindness, Probe } from '../governor/probe.ts'
 import type { Database } from '../store/database.ts'
 import { schemaStatus } from '../store/migrate.ts'
 import type { Pool } from '../store/pool.ts'
@@ -12,10 +13,16 @@ export interface Finding {
   remedy?: string
 }
 
+/** A health signal, and what it cannot see with this role. */
+interface Sight {
+  probe: Pick<Probe, 'title'>
+  blindness: Blindness | undefined
+}
+
 const oldestServer = 140_000
 
 /** Looks at everything that commonly goes wrong. Reads only. */
-export async function examine(database: Database): Promise<Finding[]> {
+export async function examine(database: Database, probes: readonly Sight[]): Promise<Finding[]> {
   const { server, skewMs } = await measure(database.control)
   const schema = await schemaFindings(database.control)
   return [
@@ -28,6 +35,7 @@ export async function examine(database: Database): Promise<Finding[]> {
     poolerFinding(database.pooled),
     skewFinding(skewMs),
     ...durabilityFindings(server),
+    ...probeFindings(probes),
   ]
 }
 
@@ -151,4 +159,22 @@ export function durabilityFindings(
   return risky.length > 0
     ? risky
     : [{ check: 'durability', level: 'ok', found: 'fsync, full_page_writes and synchronous_commit are on' }]
+}
+
+/** What the governor can see, and for the rest the SQL that lets it. */
+export function probeFindings(probes: readonly Sight[]): Finding[] {
+  const seen = probes.filter(({ blindness }) => blindness === undefined).map(({ probe }) => probe.title)
+  const blind = probes.flatMap(({ probe, blindness }): Finding[] =>
+    blindness === undefined
+      ? []
+      : [
+          {
+            check: 'health signals',
+            level: 'warning',
+            found: `${probe.title} does not count: ${blindness.reason}`,
+            remedy: blindness.remedy,
+          },
+        ],
+  )
+  return [{ check: 'health signals', level: 'ok', found: `can be read: ${seen.join(', ') || 'none'}` }, ...blind]
 }

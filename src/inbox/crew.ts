@@ -1,10 +1,17 @@
 import type { Entrance } from '../jobs/entrance.ts'
 import type { Crew, Shift } from '../runtime/crew.ts'
 import type { Registry } from '../runtime/registry.ts'
+import { Upkeep } from '../runtime/upkeep.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { ticks } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
-import { createInboxPartitions, dropInboxPartitions, forgetResults, freeKeys } from '../store/inbox-chores.ts'
+import {
+  createInboxPartitions,
+  dropInboxPartitions,
+  forgetResults,
+  freeKeys,
+  isInboxDayMissing,
+} from '../store/inbox-chores.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { InboxDefinition } from './define.ts'
 import { beginning, lookForLost, type Place } from './lost-jobs.ts'
@@ -18,7 +25,6 @@ interface Deps {
 }
 
 const everyMs = 10_000
-const partitionsEveryMs = 3_600_000
 /** Small enough to be over in some milliseconds, and never more than a few of them in one go. */
 const perDelete = 1_000
 const mostDeletes = 20
@@ -35,12 +41,10 @@ export class InboxCrew implements Crew {
   }
 
   async work({ stopping }: Shift): Promise<void> {
-    let partitionsAt = 0
+    const upkeep = new Upkeep({ missing: () => this.#isTodayMissing(), keep: () => this.#keepPartitions() })
     for await (const _ of ticks(everyMs, stopping)) {
-      const now = performance.now()
       try {
-        if (now >= partitionsAt) await this.#keepPartitions()
-        if (now >= partitionsAt) partitionsAt = now + partitionsEveryMs
+        await upkeep.turn(performance.now(), Math.random())
         await this.#forget(stopping)
         for (const inbox of this.#deps.registry.definitions) await this.#lookForLost(inbox, stopping)
       } catch (error) {
@@ -49,6 +53,11 @@ export class InboxCrew implements Crew {
         this.#deps.telemetry.emit('warning', { message: `Upkeep of inboxes failed: ${errorRecord(error).message}` })
       }
     }
+  }
+
+  async #isTodayMissing(): Promise<boolean> {
+    const [today] = await isInboxDayMissing(this.#deps.database.control)
+    return today?.missing === true
   }
 
   async #keepPartitions(): Promise<void> {

@@ -153,8 +153,10 @@ async function attempt<T>(work: () => T | Promise<T>, otherwise: (error: unknown
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 function parseJson(raw: Uint8Array): unknown {
-  return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(raw))
+  return JSON.parse(utf8.decode(raw))
 }
 
 /** An answer that comes too late is none to the source, which will send again. */

@@ -8,6 +8,7 @@ import {
   takeTokens,
   unclaim,
   type ClaimedJob,
+  type ClaimsFloor,
   type QueueState,
 } from '../store/jobs/claim.ts'
 import { createJobPartitions } from '../store/jobs/rescue.ts'
@@ -48,7 +49,7 @@ export class Claims {
   readonly #registry: JobRegistry
   readonly #weights: Weights
   readonly #floors = new Floors()
-  #claimsFloor = '0'
+  #floor: ClaimsFloor = { life: null, seq: '0' }
   #classes = new Map<number, JobDefinition>()
   #queues: QueueState[] = []
   #refreshedAt = -Infinity
@@ -151,12 +152,12 @@ export class Claims {
     const lanes = this.#floors.lanes(queueIds, { sweep })
     const classIds = [...this.#classes.keys()]
     const began = performance.now()
-    const order = { ...asked, claimId, classIds, queueIds, lanes, claimsFloor: this.#claimsFloor }
-    const { jobs, claimsFloor } = await claim(control, order).catch((error: unknown) => {
+    const order = { ...asked, claimId, classIds, queueIds, lanes, floor: this.#floor }
+    const { jobs, floor } = await claim(control, order).catch((error: unknown) => {
       this.#doubtful.set(claimId, performance.now())
       throw error
     })
-    this.#claimsFloor = claimsFloor
+    this.#floor = floor
     if (sweep) this.#floors.swept(performance.now(), performance.now() - began)
     this.#floors.seen(jobs)
     return { claimId, jobs: jobs.toSorted((a, b) => a.priority - b.priority || a.id - b.id) }

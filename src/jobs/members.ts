@@ -54,6 +54,7 @@ export interface Acted {
 
 /** Ends jobs that nobody runs. */
 export async function endWaiting(database: Database, order: Parameters<typeof control.endWaiting>[1]): Promise<Acted> {
+  await control.setAsideMembers(database.control, { ids: order.ids })
   const [ended] = await control.endWaiting(database.control, order)
   return { touched: ended?.touched ?? [], news: ended?.news ?? [] }
 }

@@ -1,6 +1,6 @@
 import sql, { join, raw, Sql } from 'sql-template-tag'
 import { quote } from '../targets/cursor.ts'
-import { defineOperation, type OperationDefinition, type ScopeContext } from './define.ts'
+import { defineChange, type OperationDefinition, type ScopeContext } from './define.ts'
 import { isColumn, refuse, type Preset, type PresetSpec } from './preset.ts'
 
 /** How a backfill is declared; see {@link backfill}. */
@@ -49,18 +49,11 @@ export function setColumns(
     ' or ',
   )
   const values = join(columns.map(({ name, value }) => sql`${name} = (${value})`))
-  const definition = defineOperation({
-    ...spec,
-    verify: spec.verify ?? true,
-    // An update writes a whole new row and, once its page is full and it cannot be HOT, every index as well: several
-    // times the work and the log of a delete. Half of the usual size keeps the transaction as short.
-    subBatchSize: spec.subBatchSize ?? 500,
-    scope: (context) => {
-      const meant = where(context)
-      return meant === undefined ? wrong : sql`(${meant}) and (${wrong})`
-    },
-    perform: ({ batch }) => batch.update(values),
-  })
+  const scope = (context: ScopeContext<undefined>): Sql => {
+    const meant = where(context)
+    return meant === undefined ? wrong : sql`(${meant}) and (${wrong})`
+  }
+  const definition = defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'update', set: values })
   return { ...definition, changes: { kind: 'update', columns: Object.keys(set) } }
 }
 

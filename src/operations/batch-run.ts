@@ -1,11 +1,13 @@
+import type { BatchGovernor } from '../governor/governor.ts'
 import type { HeldClaim } from '../runtime/leases.ts'
 import { errorRecord } from '../std/error-record.ts'
-import type { ClaimedBatch } from '../store/batches.ts'
+import { survived, type ClaimedBatch } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationDefinition } from './define.ts'
+import type { Sizes } from './sizes.ts'
 
 /** A leased batch on its way. */
 export interface BatchRun {
@@ -21,8 +23,11 @@ export interface BatchRun {
   ending: AbortSignal
   database: Database
   telemetry: Telemetry
+  governor: BatchGovernor
   /** What became of the last sub-batches of the operation in this process; tells when it should stop. */
   outcomes: { ok(): void; isolated(fingerprint: string): string | undefined }
+  /** Sizes of sub-batches of the operation, as this process has found them. */
+  sizes: Sizes
   /** Waits until a new sub-batch may start as far as the lease is concerned. */
   trusted(signal: AbortSignal): Promise<void>
 }
@@ -37,9 +42,14 @@ export function about({ operation, batch }: Pick<BatchRun, 'operation' | 'batch'
   return { operationId: operation.id, name: operation.name, batchId: batch.id, batch: batch.seq }
 }
 
-/** Says that the fence refused: nothing more is done or reported for this claim. */
+/**
+ * Says that the fence refused: nothing more is done for this claim. A holder whose work moved was cut off and did not
+ * die on these rows; it says so, or three outages would isolate rows that are good. What it cannot say, for want of a
+ * connection, stays counted.
+ */
 export function lost(run: BatchRun, at: 'renewal' | 'sub-batch' | 'finish'): void {
   run.telemetry.emit('batch.lost', { ...about(run), at })
+  if (run.held.moving()) survived(run.database.control, run.held).catch(() => undefined)
 }
 
 /** Says that something could not be settled and is left to the lease. */

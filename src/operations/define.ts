@@ -6,6 +6,7 @@ import type { Json } from '../std/json.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { validateArgs } from '../args.ts'
 import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
+import type { Change } from '../targets/change.ts'
 import type { Batch } from './batch.ts'
 import { unknownChanges, type Changes } from './preflight/changes.ts'
 
@@ -43,17 +44,17 @@ interface CommonSpec<Args> {
   cursor?: readonly [string, ...string[]]
   /** Which rows belong to the operation. Default: all. */
   scope?(context: ScopeContext<Args>): Sql
-  /** Rows per batch, the unit that one worker leases. Default: 50,000. */
+  /** Rows per batch, the unit that one worker leases. Default: found while it runs, for about five seconds. */
   batchSize?: number
-  /** Rows per sub-batch, which is one transaction. Default: 1,000. */
+  /** Rows per sub-batch, which is one transaction. Default: found while it runs; see the guide on the governor. */
   subBatchSize?: number
   /**
    * `dense` (default): batches are cut by counting all rows, and the scope picks among them. `sparse`: only rows in
    * scope are counted, which is faster when few rows are; refused unless an index serves scope and cursor together.
    */
   carve?: 'dense' | 'sparse'
-  /** How many batches of one operation may run at once. Default: 1. */
-  lanes?: number
+  /** How many batches of one operation may run at once; `auto`: as many as pay and the load allows. Default: 1. */
+  lanes?: number | 'auto'
   /** More of the workers' time than others of the same tenant. Default: normal. */
   priority?: 'low' | 'normal' | 'high'
   /** `table` (default): waits while another operation works on the same table. `none`: may share it. */
@@ -98,6 +99,8 @@ export interface BoundOperation {
   scope(startedAt: string): Sql | undefined
   perform(context: Omit<PerformContext<never>, 'args'>): Promise<number | void>
   performExternal(context: Omit<ExternalContext<never>, 'args'>): Promise<number | void>
+  /** What is done to all rows in scope, where that is one statement: fence and checkpoint then go with it. */
+  readonly change?: Change
 }
 
 /** A defined operation. `Input` is what starting it takes as args. */
@@ -106,9 +109,10 @@ export interface OperationDefinition<in Input = never> {
   readonly table: string
   readonly cursor: readonly [string, ...string[]] | undefined
   readonly carve: 'dense' | 'sparse'
-  readonly batchSize: number
-  readonly subBatchSize: number
-  readonly lanes: number
+  /** Undefined: found by the worker. */
+  readonly batchSize: number | undefined
+  readonly subBatchSize: number | undefined
+  readonly lanes: number | 'auto'
   readonly priority: 'low' | 'normal' | 'high'
   readonly conflicts: 'table' | 'none'
   readonly until: 'end' | 'empty'
@@ -129,8 +133,8 @@ export interface OperationDefinition<in Input = never> {
 export type OperationRegistry = Registry<OperationDefinition>
 
 const defaults = {
-  batchSize: 50_000,
-  subBatchSize: 1_000,
+  batchSize: undefined,
+  subBatchSize: undefined,
   carve: 'dense',
   lanes: 1,
   priority: 'normal',
@@ -177,6 +181,18 @@ export function defineOperation(spec: AnySpec): OperationDefinition<undefined> {
   return { ...defaults, ...Object.fromEntries(given), ...own }
 }
 
+/** Defines an operation whose work is one statement on the rows in scope. */
+export function defineChange(
+  spec: Omit<OperationSpec<undefined>, 'perform' | 'effects'>,
+  change: Change,
+): OperationDefinition<undefined> {
+  const definition = defineOperation({
+    ...spec,
+    perform: ({ batch }) => (change.kind === 'delete' ? batch.delete() : batch.update(change.set)),
+  })
+  return { ...definition, bind: async (stored) => ({ ...(await definition.bind(stored)), change }) }
+}
+
 type AnySpec = (OperationSpec<unknown> | ExternalSpec<unknown>) & { args?: StandardSchemaV1 }
 
 async function bind(spec: AnySpec, stored: Json): Promise<BoundOperation> {
@@ -219,7 +235,8 @@ function checkSpec(spec: AnySpec): void {
   if (spec.carve === 'sparse' && spec.scope === undefined) refuse('"carve" is sparse only where there is a "scope"')
   for (const key of ['batchSize', 'subBatchSize', 'lanes', 'quarantineLimit'] as const) {
     const value = spec[key]
-    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)) {
+    if (value === undefined || (key === 'lanes' && value === 'auto')) continue
+    if (!(Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= 10_000_000)) {
       refuse(`"${key}" must be a whole number from 1 to 10,000,000`)
     }
   }

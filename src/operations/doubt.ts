@@ -18,10 +18,13 @@ export async function findCheckpoint(run: BatchRun): Promise<{ checkpoint: Key |
 }
 
 /** Finishes the batch; when the answer was lost, history tells whether it was this claim that finished it. */
-export async function settleFinish(run: BatchRun): Promise<batches.FinishedBatch | 'lost' | 'stopped'> {
+export async function settleFinish(
+  run: BatchRun,
+  sizes: batches.FoundSizes,
+): Promise<batches.FinishedBatch | 'lost' | 'stopped'> {
   return untilAnswered(run, async () => {
     const { control } = run.database
-    const [finished] = await batches.finish(control, run.held)
+    const [finished] = await batches.finish(control, { ...run.held, ...sizes })
     if (finished !== undefined) return finished
     const asked = { ...run.held, operationId: run.operation.id, seq: run.batch.seq }
     const [before] = await batches.finishedBy(control, asked)

@@ -1,4 +1,5 @@
-import { defineOperation, type OperationDefinition } from './define.ts'
+import type { Sql } from 'sql-template-tag'
+import { defineChange, type OperationDefinition } from './define.ts'
 import { checkAge, isAged, type AgeLimit, type PresetSpec } from './preset.ts'
 
 /** How an expiry is declared; see {@link expire}. */
@@ -17,11 +18,7 @@ export interface ExpireSpec extends PresetSpec, AgeLimit {}
  */
 export function expire({ olderThan, by, ...spec }: ExpireSpec): OperationDefinition<undefined> {
   checkAge({ kind: 'expiry', name: spec.name }, { olderThan, by })
-  const definition = defineOperation({
-    ...spec,
-    verify: spec.verify ?? true,
-    scope: ({ startedAt }) => isAged({ olderThan, by }, startedAt),
-    perform: ({ batch }) => batch.delete(),
-  })
+  const scope = ({ startedAt }: { startedAt: string }): Sql => isAged({ olderThan, by }, startedAt)
+  const definition = defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'delete' })
   return { ...definition, changes: { kind: 'delete', aged: { olderThan, by } } }
 }

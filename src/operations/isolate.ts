@@ -30,7 +30,7 @@ export async function isolateCrashed(
   if (run.batch.crashes < maxCrashes) return 'on'
   const message = `the worker died ${run.batch.crashes} times on these rows`
   // As many rows as the sub-batch had on which the last worker died.
-  const size = Math.max(1, Math.floor(progress.wantedSize / careAfterCrash ** (run.batch.crashes - 1)))
+  const size = Math.max(1, Math.floor(progress.baseSize / careAfterCrash ** (run.batch.crashes - 1)))
   return isolateWindow(run, work, { progress, error: { name: 'WorkerDied', message }, size })
 }
 

@@ -3,6 +3,7 @@ import { sleep } from '../std/sleep.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as lifecycle from '../store/lifecycle.ts'
+import { set } from '../store/limits.ts'
 import { find, list, type OperationView, type Priority } from '../store/operations.ts'
 import * as quarantine from '../store/quarantine.ts'
 import { readHistogram } from '../targets/histogram.ts'
@@ -10,6 +11,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
 import { planOperation, type OperationPlan, type OperationPlanOptions } from './preflight/preview.ts'
+import { lanesFrom } from './lanes.ts'
 import { landmarksOf, placeOf, type Place } from './progress.ts'
 import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
@@ -37,8 +39,8 @@ export interface VerbOptions {
 
 /** Limits that can be changed while an operation runs; they hold from the next sub-batch or batch on. */
 export interface Limits {
-  /** Batches at once. */
-  lanes?: number
+  /** Batches at once; `auto`: as many as pay and the load allows. */
+  lanes?: number | 'auto'
   /** Share of the time that each lane works, above 0 and up to 1; the rest of the time it rests between sub-batches. */
   pace?: number
   /** Rows per sub-batch, at most. */
@@ -185,9 +187,11 @@ export class Operations {
     checkLimits(limits)
     const before = await this.get(id)
     const { control } = await this.#deps.database()
-    const { window } = limits
-    const checked = typeof window === 'string' ? { window: defineWindow(window).text } : {}
-    const [changed] = await lifecycle.set(control, { id, from: verbs.set, ...limits, ...checked })
+    const { window, lanes, ...rest } = limits
+    const checked =
+      typeof window === 'string' ? { window: defineWindow(window).text } : window === null ? { window } : {}
+    const counted = lanes === undefined ? {} : lanesFrom(lanes)
+    const [changed] = await set(control, { id, from: verbs.set, ...rest, ...checked, ...counted })
     if (changed === undefined) throw refused('set', before)
     const about = { operationId: id, name: before.name, limits: { ...limits }, actor: options.actor ?? null }
     this.#deps.telemetry.emit('operation.changed', about)
@@ -275,8 +279,8 @@ const whole = (value: number | undefined): boolean =>
   value === undefined || (Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)
 
 function checkLimits({ lanes, pace, subBatchSize, priority }: Limits): void {
-  const problem = !whole(lanes)
-    ? '"lanes" must be a whole number from 1'
+  const problem = !(lanes === 'auto' || whole(lanes))
+    ? '"lanes" must be a whole number from 1, or auto'
     : !whole(subBatchSize)
       ? '"subBatchSize" must be a whole number from 1'
       : pace !== undefined && !(pace > 0 && pace <= 1)

@@ -16,6 +16,7 @@ import { checkUp, type CheckUp } from './preflight/check.ts'
 import { bySeverity, type PlanFinding } from './preflight/finding.ts'
 import { walkBy } from './walk.ts'
 import type { BoundOperation, OperationDefinition } from './define.ts'
+import { firstSizes } from './size.ts'
 
 /** What the checks found out for the operation to be recorded. */
 export type Planned = Pick<
@@ -69,9 +70,9 @@ export async function plan(
     carveEnd: max ?? (await lastKey(reads, walk)),
     rowsEstimate: Math.round(shape.rowsEstimate),
   }
-  const { changes, batchSize, subBatchSize } = definition
+  const { changes } = definition
   const range = { lower: planned.lowerKey, end: planned.carveEnd }
-  const checked = await checkUp(checks, { walk, scope, changes, batchSize, subBatchSize, startedAt, ...range })
+  const checked = await checkUp(checks, { walk, scope, changes, ...firstSizes(definition), startedAt, ...range })
   const findings = [...problems.map(findingOf), ...withoutEchoes(checked.findings, problems)]
   return { ...checked, findings, planned, bound, walk, scope, startedAt }
 }

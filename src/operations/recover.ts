@@ -27,7 +27,9 @@ export async function recover(
   const verdict = verdictOn(progress, error)
   switch (verdict.kind) {
     case 'again':
+      if (classify(error) === 'retry') run.sizes.shrink(run.operation.id)
       progress.subBatchSize = verdict.subBatchSize
+      progress.ahead = undefined
       return lookAgain(run, progress, { error, waitMs: verdict.waitMs })
     case 'reconnect':
       return lookAgain(run, progress, { error, waitMs: verdict.waitMs })

@@ -16,7 +16,6 @@
  * connection breaks around a COMMIT, nobody guesses: the claim row is read again, waiting for the doubtful transaction
  * to end, and says where to go on.
  */
-import { sleep } from '../std/sleep.ts'
 import { release } from '../store/batches.ts'
 import type { Key } from '../store/operations.ts'
 import { charge } from '../store/picking.ts'
@@ -26,7 +25,16 @@ import { settleFinish } from './doubt.ts'
 import { careAfterCrash, isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
-import { nextWindow, passOver, runSubBatch, sameKey, type NextWindow, type SubBatchWork } from './sub-batch.ts'
+import { nextBatch } from './size.ts'
+import {
+  nextWindow,
+  passOver,
+  runSubBatch,
+  sameKey,
+  type NextWindow,
+  type SubBatchResult,
+  type SubBatchWork,
+} from './sub-batch.ts'
 import { isOpenFor } from './off-peak.ts'
 import { walkBy } from './walk.ts'
 
@@ -36,6 +44,12 @@ export interface Progress {
   subBatchSize: number
   /** The size to come back to after errors made it smaller. */
   wantedSize: number
+  /** The size that crashes divide: the same for whoever takes the batch over. */
+  baseSize: number
+  /** Where the next window of that many rows ends, if that is known already. */
+  ahead: { key: Key; rows: number } | undefined
+  /** What this process has done of the batch. */
+  done: { rows: number; ms: number }
   /** Rows that are looked at in one go, as long as none of them is in scope. */
   lookSize: number
   /** The last sub-batch met no row in scope: it pays to look before the next one. */
@@ -45,8 +59,9 @@ export interface Progress {
   onOneRow: number
 }
 
-/** So many times the sub-batch can be looked at when nothing needs to be changed. */
+/** So many times the sub-batch can be looked at when nothing needs to be changed, up to so many rows. */
 const lookFactor = 64
+const mostLooked = 250_000
 
 /** Works on a batch until it is finished, given back, or lost. Never throws: every end is settled in the database. */
 export async function runBatch(run: BatchRun): Promise<void> {
@@ -65,12 +80,21 @@ export async function runBatch(run: BatchRun): Promise<void> {
   await account(run, performance.now() - began)
 }
 
-function beginning({ batch, operation }: BatchRun): Progress {
-  const wantedSize = Math.min(batch.sub_batch_size, operation.sub_batch_size)
-  const subBatchSize = Math.max(1, Math.floor(wantedSize / careAfterCrash ** Math.min(batch.crashes, 6)))
+function beginning({ batch, operation, sizes }: BatchRun): Progress {
+  const most = operation.sub_batch_size
+  const baseSize = Math.min(batch.sub_batch_size, most)
+  const wantedSize = operation.tuned_size === null ? baseSize : Math.min(most, sizes.rows(operation.id, baseSize))
+  const size = batch.crashes > 0 ? baseSize / careAfterCrash ** Math.min(batch.crashes, 6) : wantedSize
+  const subBatchSize = Math.max(1, Math.floor(size))
   const second = batch.pass > 1
-  const lookSize = wantedSize * (second ? lookFactor : 2)
-  return { at: batch.checkpoint, subBatchSize, wantedSize, lookSize, empty: second, inARow: 0, onOneRow: 0 }
+  const lookSize = second ? lookLimit(wantedSize) : wantedSize * 2
+  const at = batch.checkpoint
+  const found = { ahead: undefined, done: { rows: 0, ms: 0 }, inARow: 0, onOneRow: 0 }
+  return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second, ...found }
+}
+
+function lookLimit(wantedSize: number): number {
+  return Math.max(wantedSize, Math.min(wantedSize * lookFactor, mostLooked))
 }
 
 /** Stored args meet today's code here: what does not fit any more fails the operation before it touches a row. */
@@ -92,6 +116,9 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     startedAt,
     leaseMs,
     signal,
+    end: run.batch.upper_key,
+    // A pooler needs a transaction for our limits, a second pass has quarantined rows to close.
+    inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
   }
 }
 
@@ -102,6 +129,7 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     if (run.held.signal.aborted) return lost(run, 'renewal')
     if (run.stopping.aborted) return giveBack(run)
     try {
+      if (await run.governor.mustHold(run.stopping)) return await giveBack(run)
       await watchPlan(run, work, progress.at)
       await (progress.empty ? look(run, work, progress) : step(run, work, progress))
     } catch (error) {
@@ -110,12 +138,23 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
       if (next === 'over') return
     }
   }
-  await finish(run)
+  await finish(run, progress)
 }
 
 async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
-  const rest = { lower: progress.at, upper: run.batch.upper_key, size: progress.subBatchSize }
-  await commit(run, work, { progress, next: await nextWindow(work, rest) })
+  const { at: lower, subBatchSize: size, ahead } = progress
+  progress.ahead = undefined
+  // Found by the sub-batch before, for the size that it had: good unless errors made it smaller.
+  const next =
+    ahead !== undefined && ahead.rows <= size && !isFar(ahead.rows, size)
+      ? { window: { lower, upper: ahead.key }, rows: ahead.rows }
+      : await nextWindow(work, { lower, upper: run.batch.upper_key, size })
+  await commit(run, work, { progress, next })
+}
+
+/** Whether a size is so far behind the one that is wanted that it pays to look again. */
+function isFar(rows: number, wanted: number): boolean {
+  return wanted > rows * 1.5
 }
 
 /** A look ahead: a wide window without a row in scope is passed over, one with some is narrowed down and done. */
@@ -128,7 +167,7 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
     return
   }
-  progress.lookSize = Math.min(progress.wantedSize * lookFactor, progress.lookSize * 2)
+  progress.lookSize = Math.min(lookLimit(progress.wantedSize), progress.lookSize * 2)
   // The first pass has counted all rows; the second adds those that it finds.
   const rows = work.pass > 1 ? found : next.rows
   if (found > 0) return commit(run, work, { progress, next: { ...next, rows } })
@@ -141,6 +180,7 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     rowsMatched: 0,
     rowsChanged: 0,
     elapsedMs,
+    walBytes: 0,
   })
 }
 
@@ -149,22 +189,49 @@ async function commit(
   work: SubBatchWork,
   { progress, next }: { progress: Progress; next: NextWindow },
 ): Promise<void> {
-  const { pace, subBatchSize, ...result } = await runSubBatch(work, next)
+  const result = await runSubBatch(work, next)
+  const { elapsedMs: ms, rowsMatched, rowsChanged, ahead, limits } = result
   progress.at = next.window.upper
   progress.inARow = 0
   progress.onOneRow = 0
-  progress.wantedSize = subBatchSize
-  progress.empty = work.pass > 1 || (work.scope !== undefined && result.rowsMatched === 0)
-  progress.subBatchSize = Math.min(subBatchSize, progress.subBatchSize * 2)
+  progress.wantedSize = learnSize(run, work, { rows: next.rows, result })
+  progress.empty = work.pass > 1 || (work.scope !== undefined && rowsMatched === 0)
+  progress.subBatchSize = Math.min(progress.wantedSize, progress.subBatchSize * 2)
+  progress.ahead = ahead === null ? undefined : { key: ahead, rows: next.rows }
+  progress.done = { rows: progress.done.rows + next.rows, ms: progress.done.ms + ms }
+  // Hours that were set meanwhile have to be looked at before each change.
+  work.inOne &&= limits.run_window === null
   run.held.progress()
   run.outcomes.ok()
-  run.telemetry.emit('sub-batch.committed', { ...about(run), rowsSeen: next.rows, ...result })
+  const { walBytes } = result
+  const counts = { rowsSeen: next.rows, rowsMatched, rowsChanged, elapsedMs: Math.round(ms), walBytes }
+  run.telemetry.emit('sub-batch.committed', { ...about(run), ...counts })
   // The rest is between transactions, never inside one.
-  if (pace < 1) await sleep(result.elapsedMs * (1 / pace - 1), AbortSignal.any([run.stopping, run.held.signal]))
+  const signal = AbortSignal.any([run.stopping, run.held.signal])
+  const done = { elapsedMs: ms, rowsChanged, walBytes, pace: limits.pace }
+  await run.governor.rest(done, { signal, alive: () => run.held.progress() })
 }
 
-async function finish(run: BatchRun): Promise<void> {
-  const done = await settleFinish(run)
+/** The size that is wanted next: what the limits say, or what is found out where it is left to us. */
+function learnSize(
+  { operation, sizes, governor: { load } }: BatchRun,
+  { bound, pass }: SubBatchWork,
+  { rows, result }: { rows: number; result: Pick<SubBatchResult, 'elapsedMs' | 'walBytes' | 'limits'> },
+): number {
+  const most = result.limits.sub_batch_size
+  if (operation.tuned_size === null) return most
+  // The second pass changes few rows and says nothing of the many.
+  if (pass > 1) return Math.min(most, sizes.rows(operation.id, operation.tuned_size))
+  const unit = { rows, ms: result.elapsedMs, walBytes: result.walBytes }
+  return sizes.learn(operation.id, unit, { external: bound.effects === 'external', most, load })
+}
+
+async function finish(run: BatchRun, { done: unit }: Progress): Promise<void> {
+  const { operation, sizes } = run
+  const done = await settleFinish(run, {
+    carveSize: nextBatch(operation.carve_size ?? operation.batch_size, unit, operation.batch_size),
+    tunedSize: operation.tuned_size === null ? null : sizes.rows(operation.id, operation.tuned_size),
+  })
   if (done === 'lost') return lost(run, 'finish')
   if (done === 'stopped') return
   run.telemetry.emit('batch.finished', {

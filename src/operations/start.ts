@@ -9,6 +9,8 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
 import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
+import { lanesFrom } from './lanes.ts'
+import { batchRows, subBatchRows } from './size.ts'
 
 /** Choices for one start of an operation. */
 export interface StartOptions {
@@ -35,6 +37,16 @@ export interface StartedOperation {
   duplicate: boolean
   /** What the checks before the start found, the gravest first. */
   findings: readonly PlanFinding[]
+}
+
+/** Sizes that the definition says, or the ones to begin with and at most. */
+function sizesOf({ batchSize, subBatchSize }: OperationDefinition): operations.Sizes {
+  return {
+    batchSize: batchSize ?? batchRows.most,
+    carveSize: batchSize === undefined ? batchRows.first : null,
+    subBatchSize: subBatchSize ?? subBatchRows.most,
+    tunedSize: subBatchSize === undefined ? subBatchRows.first : null,
+  }
 }
 
 /** Checks everything that can be checked, then records the operation. Nothing is written before all checks passed. */
@@ -71,9 +83,8 @@ export async function startOperation(
     priority: definition.priority,
     conflicts: definition.conflicts,
     carve: definition.carve,
-    lanes: definition.lanes,
-    batchSize: definition.batchSize,
-    subBatchSize: definition.subBatchSize,
+    ...lanesFrom(definition.lanes),
+    ...sizesOf(definition),
     quarantineLimit: definition.quarantineLimit,
     window: window === null ? null : defineWindow(window).text,
     reason,

@@ -21,8 +21,13 @@ export interface OperationStatus {
   parked: boolean
   priority: 'low' | 'normal' | 'high'
   lanes: number
+  /** The lanes follow the load, up to so many; null: they are as many as `lanes` says. */
+  mostLanes: number | null
   pace: number
+  /** Rows of a sub-batch, at most. */
   subBatchSize: number
+  /** What the worker has found to be a good size at the end of the last batch; null: always `subBatchSize`. */
+  tunedSize: number | null
   /** The hours in which it may run; null: at any time. */
   window: string | null
   carve: 'dense' | 'sparse'
@@ -74,8 +79,10 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
     parked: isParked(view),
     priority: view.priority,
     lanes: view.lanes,
+    mostLanes: view.most_lanes,
     pace: view.pace,
     subBatchSize: view.sub_batch_size,
+    tunedSize: view.tuned_size,
     window: view.run_window,
     carve: view.carve,
     table: view.table_name,
@@ -116,7 +123,7 @@ export function progressOf(counts: Counts, remaining: number | undefined = remai
 
 type Limits = Pick<
   OperationView,
-  'status' | 'running' | 'workers' | 'lanes' | 'pace' | 'reason' | 'hold_until' | 'disabled' | 'as_of'
+  'status' | 'running' | 'workers' | 'lanes' | 'pace' | 'limited_by' | 'reason' | 'hold_until' | 'disabled' | 'as_of'
 >
 
 const waiting: Partial<Record<OperationView['status'], string>> = {
@@ -163,8 +170,9 @@ function limiterAtWork(view: Limits): string {
   const expired = running.find(({ leaseMs }) => (leaseMs ?? 0) < 0)
   if (expired !== undefined) return `batch ${expired.batch} waits to be taken over: its worker is gone`
   const pace = view.pace < 1 ? ` at a pace of ${Math.round(view.pace * 100)} %` : ''
+  const limiter = view.limited_by === null ? '' : `; ${view.limited_by}`
   if (running.length > 0)
-    return `${running.length} of ${view.lanes} ${view.lanes === 1 ? 'lane' : 'lanes'} at work${pace}`
+    return `${running.length} of ${view.lanes} ${view.lanes === 1 ? 'lane' : 'lanes'} at work${pace}${limiter}`
   if (view.running.length > 0) return 'a batch waits for a free worker'
   return view.status === 'queued' ? 'waits for its turn' : 'the next batch is about to be carved'
 }

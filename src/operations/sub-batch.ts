@@ -3,9 +3,10 @@ import * as batches from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import type { Key } from '../store/operations.ts'
 import type { Transaction } from '../store/pool.ts'
-import { readKeyedRows } from '../targets/change.ts'
+import { changeRows, readKeyedRows, type Change } from '../targets/change.ts'
+import { inOneStatement } from '../targets/one-statement.ts'
 import { closeQuarantined } from '../targets/quarantined.ts'
-import { countRows, keyAt, type KeyWindow, type Walk } from '../targets/window.ts'
+import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../targets/window.ts'
 import { openBatch, type Tally } from './batch.ts'
 import type { BoundOperation } from './define.ts'
 
@@ -44,6 +45,10 @@ export interface SubBatchWork {
   startedAt: string
   leaseMs: number
   signal: AbortSignal
+  /** The last key of the batch. */
+  end: Key
+  /** Whether nothing needs to be asked between the fence and the change, so that both may be one statement. */
+  inOne: boolean
 }
 
 /** The next stretch of a batch and how many rows it has. */
@@ -70,8 +75,11 @@ export interface SubBatchResult {
   rowsMatched: number
   rowsChanged: number
   elapsedMs: number
-  pace: number
-  subBatchSize: number
+  /** WAL that was written meanwhile, by whomever. */
+  walBytes: number
+  /** Where the next window of the same size ends, if that is known and there are so many rows. */
+  ahead: Key | null
+  limits: Pick<batches.Fenced, 'pace' | 'sub_batch_size' | 'run_window'>
 }
 
 /**
@@ -80,6 +88,7 @@ export interface SubBatchResult {
  */
 export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise<SubBatchResult> {
   if (work.bound.effects === 'external') return runExternal(work, next)
+  if (work.bound.change !== undefined && work.inOne) return runInOne(work, next, work.bound.change)
   const began = performance.now()
   return work.database.work.transaction(async (transaction) => {
     const fenced = await passOpenFence(transaction, work, next.window.lower)
@@ -90,6 +99,28 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
     const { matched, changed } = await tally()
     return settle(transaction, work, { next, fenced, began, tally: { matched, changed: returned ?? changed } })
   })
+}
+
+/** The same in one statement, where the work is one. */
+async function runInOne(work: SubBatchWork, { window, rows }: NextWindow, change: Change): Promise<SubBatchResult> {
+  const began = performance.now()
+  const { walk, scope, claim, leaseMs } = work
+  const slice = { walk, window, scope }
+  const done = await inOneStatement(work.database.work, {
+    claim,
+    from: window.lower,
+    to: window.upper,
+    rowsSeen: rows,
+    leaseMs,
+    change: (also) => changeRows(slice, change, also),
+    ahead: selectKeyAt({ walk, window: { lower: window.upper, upper: work.end }, count: rows }),
+  })
+  if (done === undefined) throw new ClaimLost()
+  if (!done.here) throw new CheckpointMoved()
+  if (!done.moved) throw new StopAsked()
+  const elapsedMs = performance.now() - began
+  const { rows: changed, wal_bytes: walBytes, ahead } = done
+  return { rowsMatched: changed, rowsChanged: changed, elapsedMs, walBytes, ahead, limits: done }
 }
 
 /**
@@ -147,21 +178,28 @@ async function settle(
   // What the first pass has isolated and the second could process is out of quarantine, and was counted before.
   const freed = work.pass > 1 ? await closeQuarantined(transaction, { ...work, window }) : 0
   const { matched: rowsMatched, changed: rowsChanged } = done.tally
-  const elapsedMs = Math.round(performance.now() - done.began)
+  const elapsedMs = performance.now() - done.began
   const counts = { rowsSeen: rows - freed, rowsMatched: rowsMatched - freed, rowsChanged, rowsQuarantined: -freed }
-  const moved = { ...work.claim, at: window.upper, ...counts, elapsedMs, leaseMs: work.leaseMs }
-  const kept = await batches.checkpoint(transaction, moved)
-  if (kept.length !== 1) throw new ClaimLost()
-  return { rowsMatched, rowsChanged, elapsedMs, pace: done.fenced.pace, subBatchSize: done.fenced.sub_batch_size }
+  const moved = {
+    ...work.claim,
+    at: window.upper,
+    ...counts,
+    elapsedMs: Math.round(elapsedMs),
+    leaseMs: work.leaseMs,
+    walAt: done.fenced.wal_at,
+  }
+  const [kept] = await batches.checkpoint(transaction, moved)
+  if (kept === undefined) throw new ClaimLost()
+  return { rowsMatched, rowsChanged, elapsedMs, walBytes: kept.wal_bytes, ahead: null, limits: done.fenced }
 }
 
 /** Passes over a window in which there is nothing to do; gives the time that it took since `began`. */
 export async function passOver(work: SubBatchWork, { window, rows }: NextWindow, began: number): Promise<number> {
   return work.database.work.transaction(async (transaction) => {
-    await passOpenFence(transaction, work, window.lower)
+    const { wal_at: walAt } = await passOpenFence(transaction, work, window.lower)
     const elapsedMs = Math.round(performance.now() - began)
     const counts = { rowsSeen: rows, rowsMatched: 0, rowsChanged: 0, rowsQuarantined: 0, elapsedMs }
-    const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs }
+    const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs, walAt }
     const kept = await batches.checkpoint(transaction, moved)
     if (kept.length !== 1) throw new ClaimLost()
     return elapsedMs

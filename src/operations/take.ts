@@ -1,3 +1,4 @@
+import type { Governor } from '../governor/governor.ts'
 import { formatDuration } from '../std/duration.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { uuidv7 } from '../std/uuid.ts'
@@ -13,7 +14,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationRegistry } from './define.ts'
 import { holdOutside, isOpenFor } from './off-peak.ts'
 import { sameKey } from './sub-batch.ts'
-import { carvingWalk } from './walk.ts'
+import { carvingWalk, governed } from './walk.ts'
 
 const uncarvedHoldMs = 30_000
 const shrinkBy = 4
@@ -25,6 +26,7 @@ export interface Taker {
   database: Database
   telemetry: Telemetry
   registry: OperationRegistry
+  governor: Pick<Governor, 'keepsOut'>
   workerId: string
   leaseMs: number
   /** How long looking for the end of a batch may take. */
@@ -48,6 +50,7 @@ export async function takeBatch(taker: Taker): Promise<Taken | undefined> {
       await holdOutside(operation, definition, taker)
       continue
     }
+    if (await taker.governor.keepsOut(governed(operation))) continue
     if (operation.status === 'queued' && !(await activated(taker, operation))) continue
     const batch = operation.ready ? await claimBatch(taker, operation) : await carveBatch(taker, operation)
     if (batch !== undefined) return { batch, operation }

@@ -1,4 +1,5 @@
 import type { Sql } from 'sql-template-tag'
+import type { Governed } from '../governor/course.ts'
 import type { Carving, OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
 import type { OperationRegistry } from './define.ts'
@@ -22,4 +23,9 @@ export async function carvingWalk(registry: OperationRegistry, operation: Operat
   if (operation.carve === 'dense') return walk
   const bound = await registry.find(operation.name).bind(operation.args)
   return walkBy(walk, { carve: operation.carve, scope: bound.scope(operation.created_text) })
+}
+
+/** What the governor knows an operation by. */
+export function governed({ id, name, table_name: table }: Pick<OperationRow, 'id' | 'name' | 'table_name'>): Governed {
+  return { id, name, table }
 }

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { Governor } from '../governor/governor.ts'
 import type { Crew } from '../runtime/crew.ts'
 import { Leases, type LeaseTimes } from '../runtime/leases.ts'
 import { backoffMs } from '../std/backoff.ts'
@@ -15,8 +16,9 @@ import { remember, tripReason, type Outcomes } from './breaker.ts'
 import { keepHouse, settleOperations } from './chores.ts'
 import type { OperationRegistry } from './define.ts'
 import { runBatch } from './run.ts'
+import { Sizes } from './sizes.ts'
 import { takeBatch, type Taken, type Taker } from './take.ts'
-import { walkOf } from './walk.ts'
+import { governed, walkOf } from './walk.ts'
 
 /** How a worker works. */
 export interface WorkerOptions extends LeaseTimes {
@@ -37,9 +39,12 @@ interface Deps {
   database: Database
   registry: OperationRegistry
   telemetry: Telemetry
+  governor: Governor
   /** Others who work in this process, and what they can do. */
   crews?: readonly Crew[]
-  skills?: Pick<WorkerRow, 'jobs' | 'queues' | 'concurrency'>
+  skills?: Pick<WorkerRow, 'jobs' | 'sweeps' | 'queues' | 'concurrency'>
+  /** What else they keep, by name; only to be told. */
+  keeps?: { schedules: string[]; reconcilers: string[] }
 }
 
 /** Takes batches and runs them until it is stopped. All workers are equal; none is needed by the others. */
@@ -50,6 +55,7 @@ export class Worker {
   readonly #leases: Leases
   readonly #row: WorkerRow
   readonly #outcomes = new Map<string, Outcomes>()
+  readonly #sizes = new Sizes()
   readonly #stopping = new AbortController()
   readonly #ending = new AbortController()
   #loops: Promise<unknown> | undefined
@@ -58,7 +64,7 @@ export class Worker {
   constructor(options: WorkerOptions, deps: Deps) {
     this.#options = options
     this.#deps = deps
-    const { registry, skills = { jobs: [], queues: [], concurrency: 0 } } = deps
+    const { registry, skills = { jobs: [], sweeps: [], queues: [], concurrency: 0 } } = deps
     this.#row = { id: this.id, host: hostname(), pid: process.pid, version, operations: registry.names, ...skills }
     this.#leases = new Leases({ ...options, database: deps.database.options, worker: this.#row }, deps.telemetry)
   }
@@ -69,8 +75,9 @@ export class Worker {
     await checkSchema(control)
     await beat(control, this.#row)
     this.#leases.start((error) => this.#die(error))
-    const { pid, operations, jobs } = this.#row
-    this.#deps.telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs })
+    const { pid, operations, jobs, sweeps } = this.#row
+    const { telemetry, keeps = { schedules: [], reconcilers: [] } } = this.#deps
+    telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs, sweeps, ...keeps })
     const slots = Array.from({ length: this.#options.concurrency }, () => this.#slot())
     const chores = keepHouse({ ...this.#deps, ...this.#options, signal: this.#stopping.signal })
     this.#loops = Promise.all([...slots, chores, ...this.#crews()])
@@ -137,21 +144,25 @@ export class Worker {
 
   async #run({ operation, batch }: Taken): Promise<void> {
     const held = this.#leases.hold({ batchId: batch.id, nonce: batch.nonce })
+    const governor = this.#deps.governor.govern(governed(operation))
     try {
       await runBatch({
         ...this.#deps,
         operation,
         batch,
         held,
+        governor,
         definition: this.#deps.registry.find(operation.name),
         walk: walkOf(operation),
         leaseMs: this.#options.leaseMs,
         stopping: this.#stopping.signal,
         ending: this.#ending.signal,
         outcomes: this.#outcomesOf(operation.id),
+        sizes: this.#sizes,
         trusted: (signal) => this.#trusted(signal),
       })
     } finally {
+      governor.end()
       held.drop()
     }
   }

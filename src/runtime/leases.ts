@@ -53,6 +53,8 @@ export interface HeldClaim extends Claim {
   readonly signal: AbortSignal
   /** Says that the work moves on. */
   progress(): void
+  /** Whether it does. */
+  moving(): boolean
   /** Ends the holding; the row must have been settled before. */
   drop(): void
 }
@@ -90,14 +92,20 @@ export class Leases implements AsyncDisposable {
     if (slot === undefined) throw new Error(`more than ${slots} claims held at once`)
     const controller = new AbortController()
     this.#held.set(claim.batchId, controller)
-    this.#board.progress(slot)
+    let movedAt = monotonicMs()
+    const progress = (): void => {
+      movedAt = monotonicMs()
+      this.#board.progress(slot)
+    }
+    progress()
     this.#tell({ kind: 'hold', claim, slot })
     const drop = (): void => {
       if (!this.#held.delete(claim.batchId)) return
       this.#freeSlots.push(slot)
       this.#tell({ kind: 'drop', batchId: claim.batchId })
     }
-    return { ...claim, signal: controller.signal, progress: () => this.#board.progress(slot), drop }
+    const moving = (): boolean => monotonicMs() - movedAt < this.#order.noProgressMs
+    return { ...claim, signal: controller.signal, progress, moving, drop }
   }
 
   /** Milliseconds since the last renewal that is known to have succeeded was sent. */

@@ -2,6 +2,14 @@ import { Cron } from 'croner'
 import { nextChange, offsetAt } from '../std/zone.ts'
 import { isOpen, nextOpening, type Window } from '../windows/window.ts'
 
+/** What becomes of times of day that clocks leave out, or show twice, when they are changed. */
+export interface ClockChange {
+  /** Clocks go forward over it: `'run'` once at the change, or `'skip'` that day. Default: `'run'`. */
+  leftOut?: 'run' | 'skip'
+  /** Clocks go back over it: the `'first'` time, the `'second'`, or `'both'`. Default: `'first'`. */
+  repeated?: 'first' | 'second' | 'both'
+}
+
 /** When a schedule is due, as data. */
 export interface Calendar {
   /** A cron pattern, or a span of time between ticks. */
@@ -9,14 +17,15 @@ export interface Calendar {
   readonly zone: string
   /** Moments outside of it are no ticks. */
   readonly window?: Window | undefined
+  readonly clockChange?: ClockChange | undefined
 }
 
 /**
  * The ticks in (after, upTo], in order, `limit` at most.
  *
  * A cron pattern is about what clocks show, and in most zones clocks are changed twice a year. A time of day that is
- * left out runs once, at the change; one that comes twice runs once, the first time. A pattern that runs in every hour
- * is about hours that pass: none is left out, and one that the clocks show twice is two hours.
+ * left out runs once, at the change; one that comes twice runs once, the first time; `clockChange` may say otherwise. A
+ * pattern that runs in every hour is about hours that pass: none is left out, and one that clocks show twice is two.
  */
 export function ticksBetween(calendar: Calendar, after: Date, upTo: Date, limit = Number.POSITIVE_INFINITY): Date[] {
   const found: Date[] = []
@@ -54,8 +63,9 @@ function* ticksFrom(calendar: Calendar, after: number, upTo: number): Generator<
 }
 
 /** The ticks up to the first one outside of the window, which it returns. */
-function* ticksWhileOpen({ rule, zone, window }: Calendar, span: Span): Generator<number, number | undefined> {
-  for (const tick of 'cron' in rule ? cronTicks(rule.cron, zone, span) : evenTicks(rule.everyMs, span)) {
+function* ticksWhileOpen(calendar: Calendar, span: Span): Generator<number, number | undefined> {
+  const { rule, window } = calendar
+  for (const tick of 'cron' in rule ? cronTicks(rule.cron, calendar, span) : evenTicks(rule.everyMs, span)) {
     if (window !== undefined && !isOpen(window, new Date(tick))) return tick
     yield tick
   }
@@ -72,19 +82,32 @@ function* evenTicks(everyMs: number, { after, upTo }: Span): Generator<number> {
   for (let tick = (Math.floor(after / everyMs) + 1) * everyMs; tick <= upTo; tick += everyMs) yield tick
 }
 
+function* cronTicks(pattern: string, { zone, clockChange = {} }: Calendar, span: Span): Generator<number> {
+  const cron = new Cron(pattern, { utcOffset: 0, paused: true })
+  const { leftOut = 'run', repeated = 'first' } = clockChange
+  if (runsEveryHour(pattern)) return yield* walkTicks(cron, { zone, catchUp: false, once: false }, span)
+  const ticks = walkTicks(cron, { zone, catchUp: leftOut === 'run', once: repeated === 'first' }, span)
+  for (const tick of ticks) if (repeated !== 'second' || !isShownAgain(zone, tick)) yield tick
+}
+
+/** How to treat changes of the clocks: run at the change what it leaves out, pass over what was shown before. */
+interface Manner {
+  zone: string
+  catchUp: boolean
+  once: boolean
+}
+
 /**
  * Goes from one change of the clocks to the next: in between, what clocks show and time differ by a constant. Times
  * that clocks show are numbers as if the zone were UTC, and so is all that the pattern is asked about.
  */
-function* cronTicks(pattern: string, zone: string, { after, upTo }: Span): Generator<number> {
-  const cron = new Cron(pattern, { utcOffset: 0, paused: true })
-  const hourly = runsEveryHour(pattern)
-  let walk = beginAt(zone, after, hourly)
+function* walkTicks(cron: Cron, { zone, catchUp, once }: Manner, { after, upTo }: Span): Generator<number> {
+  let walk = beginAt(zone, after, once)
   for (;;) {
     const due = firstShown(cron, Math.max(walk.start + walk.offset, walk.shownTo))
     if (due === undefined || due - walk.offset > upTo + 2 * dayMs) return
     if (due - walk.offset - walk.start > 4 * dayMs) {
-      walk = beginAt(zone, due - walk.offset - 2 * dayMs, hourly)
+      walk = beginAt(zone, due - walk.offset - 2 * dayMs, once)
       continue
     }
     const end = Math.min(upTo, Math.max(walk.start, due - walk.offset) + dayMs)
@@ -96,10 +119,16 @@ function* cronTicks(pattern: string, zone: string, { after, upTo }: Span): Gener
       continue
     }
     const offset = offsetAt(zone, change)
-    if (!hourly && isLeftOut(cron, change + walk.offset, change + offset)) yield change
-    const shownTo = offset < walk.offset && !hourly ? change + walk.offset : never
+    if (catchUp && isLeftOut(cron, change + walk.offset, change + offset)) yield change
+    const shownTo = offset < walk.offset && once ? change + walk.offset : never
     walk = { start: change, changed: change, offset, shownTo }
   }
+}
+
+/** Whether clocks go back soon over what they show now. */
+function isShownAgain(zone: string, at: number): boolean {
+  const change = nextChange(zone, at, at + 26 * hourMs)
+  return change !== undefined && at + offsetAt(zone, at) >= change + offsetAt(zone, change)
 }
 
 /** Where the walk is: every moment before `start` is done, and the clocks go by `offset`. */
@@ -113,11 +142,12 @@ interface Walk {
 }
 
 const dayMs = 86_400_000
+const hourMs = 3_600_000
 const never = Number.NEGATIVE_INFINITY
 
-function beginAt(zone: string, after: number, hourly: boolean): Walk {
+function beginAt(zone: string, after: number, once: boolean): Walk {
   const offset = offsetAt(zone, after)
-  const change = hourly ? undefined : nextChange(zone, after - 26 * 3_600_000, after)
+  const change = once ? nextChange(zone, after - 26 * hourMs, after) : undefined
   const before = change === undefined ? offset : offsetAt(zone, change - 1)
   const shownTo = change !== undefined && before > offset ? change + before : never
   return { start: after + 1, changed: after, offset, shownTo }

@@ -9,7 +9,7 @@ import { quoted } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { isZone } from '../std/zone.ts'
 import { defineWindow, type WindowSpec } from '../windows/window.ts'
-import { nextTick, type Calendar } from './calendar.ts'
+import { nextTick, type Calendar, type ClockChange } from './calendar.ts'
 
 /** What becomes of ticks that nobody was there for: nothing, one run for all of them, or the last so many. */
 export type Missed = 'skip' | 'one' | { all: number }
@@ -22,6 +22,8 @@ interface CommonSpec {
   name: string
   /** Whose clocks a cron pattern is about, such as `'Europe/Berlin'`. Default: UTC. */
   zone?: string
+  /** What becomes of times of day that clocks leave out, or show twice. Default: each runs once. */
+  clockChange?: ClockChange
   /** Default: `'one'`. */
   missed?: Missed
   /** Default: `'skip'`; with `missed: { all }` it is `'queue'`. */
@@ -134,12 +136,13 @@ function delayOf(name: string, jitterMs: number): number {
   return Math.floor(share * jitterMs)
 }
 
-function calendarOf({ cron, every, zone = 'UTC', window }: AnySpec, refuse: Refuse): Calendar {
+function calendarOf({ cron, every, zone = 'UTC', window, clockChange }: AnySpec, refuse: Refuse): Calendar {
   const everyMs = every === undefined ? undefined : (parseDuration(every) ?? 0)
   const calendar: Calendar = {
     rule: everyMs === undefined ? { cron: cron?.trim() ?? '' } : { everyMs },
     zone,
     ...(window === undefined ? {} : { window: defineWindow(window) }),
+    ...(clockChange === undefined ? {} : { clockChange }),
   }
   if (everyMs !== undefined && !(Number.isSafeInteger(everyMs) && everyMs >= 1_000 && everyMs <= longestMs)) {
     refuse('"every" must be a time such as "15m", from a second to a year')
@@ -166,6 +169,7 @@ const options = [
   'cron',
   'every',
   'zone',
+  'clockChange',
   'job',
   'operation',
   'args',
@@ -201,6 +205,7 @@ function checkSpec(spec: AnySpec, refuse: Refuse): void {
   if (spec.zone !== undefined && !isZone(spec.zone)) {
     refuse(`${quoted(spec.zone)} is not a time zone; names are as in "Europe/Berlin"`)
   }
+  checkClockChange(spec, refuse)
   if ((spec.job === undefined) === (spec.operation === undefined)) refuse('give "job" or "operation"')
   if (typeof (spec.job ?? spec.operation)?.bind !== 'function') {
     refuse('"job" must come from defineJob, "operation" from defineOperation or a preset')
@@ -210,6 +215,24 @@ function checkSpec(spec: AnySpec, refuse: Refuse): void {
 
 /** Five to seven fields, or a name for some; what the fields may hold is for the parser to say. */
 const cronText = /^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|\S+(\s+\S+){4,6})$/i
+
+const clockChanges: Record<string, readonly unknown[]> = {
+  leftOut: ['run', 'skip'],
+  repeated: ['first', 'second', 'both'],
+}
+
+function checkClockChange({ every, clockChange }: AnySpec, refuse: Refuse): void {
+  if (clockChange === undefined) return
+  if (every !== undefined) refuse('"every" knows no clocks; use "cron" for times of day')
+  if (typeof clockChange !== 'object' || clockChange === null)
+    refuse('"clockChange" must be such as { leftOut: "skip" }')
+  for (const [key, value] of Object.entries(clockChange)) {
+    const words = clockChanges[key]
+    if (words === undefined) {
+      refuse(`there is no option "clockChange.${key}".${didYouMean(key, Object.keys(clockChanges))}`)
+    } else if (!words.includes(value)) refuse(`"clockChange.${key}" must be ${words.join(' or ')}`)
+  }
+}
 
 function checkPolicies({ missed = 'one', overlap, jitter, deadline }: AnySpec, refuse: Refuse): void {
   const all = typeof missed === 'object' && missed !== null ? missed.all : undefined

@@ -37,8 +37,10 @@ export interface Fenced {
   /** The largest sub-batch that is wanted at the moment. */
   sub_batch_size: number
   run_window: string | null
-  /** The database's clock. */
+  /** The database's clock, and how much WAL it has written in its life. */
   now: Date
+  /** Where the WAL is, before anything has changed. */
+  wal_at: string
 }
 
 /**
@@ -48,6 +50,7 @@ export interface Fenced {
 export const fence = statement<Claim, Fenced>(
   'batch.fence',
   `select b.checkpoint, o.status, o.pace, o.sub_batch_size, o.run_window, clock_timestamp() as now,
+     pg_current_wal_insert_lsn()::text as wal_at,
      exists (select from sluice.disabled_operation d where d.name = o.name) as disabled
    from sluice.batch b
    join sluice.operation o on o.id = b.operation_id
@@ -67,8 +70,10 @@ export const checkpoint = statement<
     rowsQuarantined: number
     elapsedMs: number
     leaseMs: number
+    /** Where the WAL was at the fence. */
+    walAt: string
   },
-  { id: string }
+  { id: string; wal_bytes: number }
 >(
   'batch.checkpoint',
   `update sluice.batch
@@ -76,7 +81,7 @@ export const checkpoint = statement<
      rows_quarantined = rows_quarantined + $9, sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
      lease_until = clock_timestamp() + $8 * interval '1 millisecond'
    where id = $1 and nonce = $2 and state = 'running'
-   returning id`,
+   returning id, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $10::pg_lsn)::float8 as wal_bytes`,
   (p) => [
     p.batchId,
     p.nonce,
@@ -87,6 +92,7 @@ export const checkpoint = statement<
     p.elapsedMs,
     p.leaseMs,
     p.rowsQuarantined,
+    p.walAt,
   ],
 )
 
@@ -97,8 +103,14 @@ export interface FinishedBatch {
   busy_ms: number
 }
 
-/** Moves a done batch to history and adds its counters to the operation. */
-export const finish = statement<Claim, FinishedBatch>(
+/** Sizes that were found good; null: leave what is there. */
+export interface FoundSizes {
+  carveSize: number | null
+  tunedSize: number | null
+}
+
+/** Moves a done batch to history, adds its counters to the operation, and leaves the sizes for the next batch. */
+export const finish = statement<Claim & FoundSizes, FinishedBatch>(
   'batch.finish',
   `with done as (
      delete from sluice.batch
@@ -118,11 +130,13 @@ export const finish = statement<Claim, FinishedBatch>(
    set rows_seen = o.rows_seen + d.rows_seen, rows_matched = o.rows_matched + d.rows_matched,
      rows_changed = o.rows_changed + d.rows_changed, rows_quarantined = o.rows_quarantined + d.rows_quarantined,
      sub_batches = o.sub_batches + d.sub_batches, busy_ms = o.busy_ms + d.busy_ms,
-     batches_finished = o.batches_finished + 1
+     batches_finished = o.batches_finished + 1,
+     carve_size = case when o.tunes_batches then coalesce($3, o.carve_size) else o.carve_size end,
+     tuned_size = case when o.tuned_size is not null then coalesce($4, o.tuned_size) end
    from done d
    where o.id = d.operation_id
    returning d.rows_seen, d.rows_changed, d.sub_batches, d.busy_ms`,
-  (c) => [c.batchId, c.nonce],
+  (p) => [p.batchId, p.nonce, p.carveSize, p.tunedSize],
 )
 
 /** Whether this claim finished the batch: asked when the answer to `finish` was lost. */
@@ -207,11 +221,24 @@ export const rescue = statement<void, { id: string; operation_id: string; worker
    update sluice.batch b
    set state = 'ready', nonce = null, worker_id = null, lease_until = null, ready_at = clock_timestamp(),
      crashes = case when b.crash_checkpoint is not distinct from b.checkpoint then b.crashes + 1 else 1 end,
-     crash_checkpoint = b.checkpoint
+     crash_checkpoint = b.checkpoint, crash_nonce = b.nonce
    from expired e
    where b.id = e.id
      and b.state = 'running'
      and b.lease_until < clock_timestamp()
    returning b.id, b.operation_id, e.worker_id, b.crashes`,
   () => [],
+)
+
+/**
+ * Takes back what a rescue has counted: whoever says this was cut off, not dead. Only the claim that was rescued last
+ * can say so, and once.
+ */
+export const survived = statement<Claim, { crashes: number }>(
+  'batch.survived',
+  `update sluice.batch
+   set crashes = crashes - 1, crash_nonce = null
+   where id = $1 and crash_nonce = $2 and crashes > 0
+   returning crashes`,
+  (c) => [c.batchId, c.nonce],
 )

@@ -60,6 +60,7 @@ begin
   grant select on sluice.migration to sluice_worker, sluice_enqueue, sluice_dashboard;
   grant select, insert, update, delete on sluice.operation, sluice.batch, sluice.worker, sluice.disabled_operation
     to sluice_worker;
+  grant select, update on sluice.budget to sluice_worker;
   grant select, insert, update on sluice.tenant_share, sluice.recurring_mark, sluice.operation_summary to sluice_worker;
   -- History is written once. What is taken up again comes back from it, one operation at a time.
   grant select, insert, delete on sluice.operation_history to sluice_worker;
@@ -71,6 +72,7 @@ begin
   grant select, insert, update, delete on sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel,
     sluice.queue, sluice.job_class, sluice.sweep, sluice.sweep_claim to sluice_worker;
   grant select on sequence sluice.job_claim_seq_seq to sluice_worker;
+  grant select, insert on sluice.server_life to sluice_worker;
   -- What has ended is written once. A job that is taken up again comes back from the dead ones, one at a time.
   grant select, insert on sluice.job_history, sluice.job_attempt to sluice_worker;
   grant select, insert, delete on sluice.job_dead to sluice_worker;
@@ -115,8 +117,8 @@ begin
 
   grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history,
     sluice.operation_summary, sluice.quarantine, sluice.transition, sluice.disabled_operation, sluice.tenant_share,
-    sluice.recurring_mark, sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel, sluice.queue,
-    sluice.job_class, sluice.job_history, sluice.job_dead, sluice.job_attempt,
+    sluice.recurring_mark, sluice.budget, sluice.job, sluice.job_claim, sluice.server_life, sluice.job_lock,
+    sluice.job_cancel, sluice.queue, sluice.job_class, sluice.job_history, sluice.job_dead, sluice.job_attempt,
     sluice.job_batch, sluice.job_batch_addition, sluice.job_batch_callback, sluice.job_batch_history, sluice.sweep,
     sluice.sweep_claim to sluice_dashboard;
 end

@@ -1,6 +1,14 @@
 import type { Json } from '../std/json.ts'
 import { list, statement } from './statement.ts'
 
+/** Whether there is no partition for what comes today. */
+export const isInboxDayMissing = statement<void, { missing: boolean }>(
+  'inbox.isDayMissing',
+  `select to_regclass('sluice.inbox_message_' || to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDD')) is null
+     as missing`,
+  () => [],
+)
+
 /** Makes partitions for the days to come. */
 export const createInboxPartitions = statement<void, object>(
   'inbox.createPartitions',

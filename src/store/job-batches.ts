@@ -141,6 +141,14 @@ export const liveChildren = statement<{ id: number }, { id: number }>(
   ({ id }) => [id],
 )
 
+/** Whether there is no partition for what ends this week. */
+export const isBatchWeekMissing = statement<void, { missing: boolean }>(
+  'jobBatch.isWeekMissing',
+  `select to_regclass('sluice.job_batch_history_'
+     || to_char(date_trunc('week', clock_timestamp() at time zone 'UTC'), 'YYYYMMDD')) is null as missing`,
+  () => [],
+)
+
 const weeksAhead = 4
 
 /** Makes sure that ended batches of jobs have a partition to go to. */

@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Claim } from './batches.ts'
-import type { OperationRow, Priority } from './operations.ts'
+import type { OperationRow } from './operations.ts'
 import { statement } from './statement.ts'
 
 /** A verb of a person on one operation. */
@@ -75,30 +75,6 @@ export const cancel = statement<Verb, { status: string }>(
    from asked
    where not busy and sluice.end_operation(id, 'cancelled', $3, null, $4)`,
   bindVerb,
-)
-
-/** Changes limits while the operation runs; what is not given stays. */
-export const set = statement<
-  {
-    id: string
-    from: readonly string[]
-    lanes?: number
-    pace?: number
-    subBatchSize?: number
-    priority?: Priority
-    window?: string | null
-  },
-  { id: string }
->(
-  'operation.set',
-  `update sluice.operation
-   set lanes = coalesce($2, lanes), pace = coalesce($3, pace), sub_batch_size = coalesce($4, sub_batch_size),
-     priority = coalesce($5, priority), run_window = case when $7 then $8 else run_window end,
-     -- Whoever waits for the old window looks at the new one.
-     hold_until = case when $7 and reason like 'outside its window%' then clock_timestamp() else hold_until end
-   where id = $1 and status = any($6)
-   returning id`,
-  (p) => [p.id, p.lanes, p.pace, p.subBatchSize, p.priority, p.from, p.window !== undefined, p.window ?? null],
 )
 
 /** Stops every run of a definition, also those started later. */

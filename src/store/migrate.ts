@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import type { StoreConnection } from './connection.ts'
 import { migrationScript, readMigrations, recordSql, type Migration } from './migrations.ts'
-import type { Pool, Transaction } from './pool.ts'
+import { Pool, type PoolOptions, type Transaction } from './pool.ts'
 import { isUnreachable, sqlstate, unreachable } from './sqlstate.ts'
 import { checkSchemaName, inSchema, statement } from './statement.ts'
 
@@ -55,6 +55,18 @@ export async function schemaStatus(connection: StoreConnection): Promise<SchemaS
     needed,
     pending: migrations.filter(({ version }) => version > found),
     unknown: applied.filter(({ version, compatible }) => version > needed && !compatible).map(({ version }) => version),
+  }
+}
+
+/** Brings a database to the schema of this release, on a connection of its own. */
+export async function migrateDatabase(options: Pick<PoolOptions, 'url' | 'schema'>): Promise<MigrationResult> {
+  const timeouts = { statementMs: 60_000, lockMs: 15_000, idleInTransactionMs: 60_000 }
+  // Limits go into the transaction: right with and without a pooler.
+  const pool = new Pool({ ...options, purpose: 'migrate', size: 1, pooled: true, timeouts })
+  try {
+    return await migrate(pool)
+  } finally {
+    await pool.end()
   }
 }
 

@@ -41,16 +41,28 @@ export interface OperationRow {
   lanes: number
   batch_size: number
   carve: Carving
-  /** Smaller than `batch_size` while cutting that many rows off takes too long. */
+  /** Whether `batch_size` is only the most that a batch may have. */
+  tunes_batches: boolean
+  /** Rows of the next batch; null: `batch_size`. */
   carve_size: number | null
   sub_batch_size: number
+  /** Rows of a sub-batch, as far as is known; null: always `sub_batch_size`, which else is the most. */
+  tuned_size: number | null
   /** The hours in which it may run; null: at any time. */
   run_window: string | null
   /** `created_at` with its microseconds. */
   created_text: string
 }
 
-export interface NewOperation {
+/** How large batches and sub-batches are: exactly, or at most while the worker finds the size (not null). */
+export interface Sizes {
+  batchSize: number
+  carveSize: number | null
+  subBatchSize: number
+  tunedSize: number | null
+}
+
+export interface NewOperation extends Sizes {
   id: string
   name: string
   args: Json
@@ -69,8 +81,7 @@ export interface NewOperation {
   conflicts: 'table' | 'none'
   carve: Carving
   lanes: number
-  batchSize: number
-  subBatchSize: number
+  mostLanes: number | null
   quarantineLimit: number
   window: string | null
   rowsEstimate: number
@@ -88,10 +99,11 @@ export const start = statement<NewOperation, { id: string; created: boolean }>(
      insert into sluice.operation
        (id, name, args, tenant, actor, status, fingerprint, table_name, cursor_columns, cursor_types, lower_key,
         carved_to, carve_end, fully_carved, until, verify, priority, conflicts, lanes, batch_size, sub_batch_size,
-        quarantine_limit, rows_estimate, carve, run_window, reason)
+        quarantine_limit, rows_estimate, carve, run_window, carve_size, tunes_batches, tuned_size, reason,
+        most_lanes)
      values ($1, $2, $3::text::jsonb, $4, $5, $6, $7, $8, $9, $10, $11::text[],
              $11::text[], $12::text[], $12::text[] is null and $13 = 'end', $13, $14, $15, $16, $17, $18, $19,
-             $20, $21, $22, $23, $24)
+             $20, $21, $22, $23, $24::int, $24::int is not null, $25, $26, $27)
      on conflict (fingerprint) do nothing
      returning id
    )
@@ -123,7 +135,10 @@ export const start = statement<NewOperation, { id: string; created: boolean }>(
     o.rowsEstimate,
     o.carve,
     o.window,
+    o.carveSize,
+    o.tunedSize,
     o.reason,
+    o.mostLanes,
   ],
 )
 
@@ -156,9 +171,14 @@ export interface OperationView {
   carve_end: Key | null
   priority: Priority
   lanes: number
+  /** Not null: the lanes follow the load, up to so many. */
+  most_lanes: number | null
   pace: number
+  /** What limits it by the last word of a worker, if that is fresh. */
+  limited_by: string | null
   carve: Carving
   sub_batch_size: number
+  tuned_size: number | null
   run_window: string | null
   pass: number
   rows_estimate: number
@@ -186,8 +206,10 @@ export interface OperationView {
 
 const liveColumns = `o.id, o.name, o.args, o.tenant, o.actor, o.status, o.reason, o.hold_until,
      exists (select from sluice.disabled_operation d where d.name = o.name) as disabled, null::jsonb as error,
-     o.table_name, o.cursor_columns, o.cursor_types, o.lower_key, o.carved_to, o.carve_end, o.priority, o.lanes, o.pace,
-     o.carve, o.sub_batch_size, o.run_window, o.pass, o.rows_estimate,
+     o.table_name, o.cursor_columns, o.cursor_types, o.lower_key, o.carved_to, o.carve_end, o.priority, o.lanes,
+     o.most_lanes, o.pace,
+     case when o.limited_at > clock_timestamp() - interval '30 seconds' then o.limiter ->> 'sentence' end as limited_by,
+     o.carve, o.sub_batch_size, o.tuned_size, o.run_window, o.pass, o.rows_estimate,
      o.rows_seen + coalesce(b.rows_seen, 0) as rows_seen,
      o.rows_matched + coalesce(b.rows_matched, 0) as rows_matched,
      o.rows_changed + coalesce(b.rows_changed, 0) as rows_changed,
@@ -216,7 +238,9 @@ const pastColumns = `h.id, h.name, h.args, h.tenant, h.actor, h.status,
      array(select jsonb_array_elements_text(h.record -> 'cursor_columns')),
      array(select jsonb_array_elements_text(h.record -> 'cursor_types')), null::text[], null::text[], null::text[],
      coalesce(h.record ->> 'priority', 'normal'), coalesce((h.record ->> 'lanes')::int, 1),
-     coalesce((h.record ->> 'pace')::real, 1), coalesce(h.record ->> 'carve', 'dense'), coalesce((h.record ->> 'sub_batch_size')::int, 1), h.record ->> 'run_window',
+     (h.record ->> 'most_lanes')::int, coalesce((h.record ->> 'pace')::real, 1), null::text,
+     coalesce(h.record ->> 'carve', 'dense'), coalesce((h.record ->> 'sub_batch_size')::int, 1),
+     (h.record ->> 'tuned_size')::int, h.record ->> 'run_window',
      coalesce((h.record ->> 'pass')::int, 1), h.rows_estimate, h.rows_seen, h.rows_matched, h.rows_changed,
      h.rows_quarantined, h.sub_batches, h.busy_ms, h.batches_finished, 0, '[]'::jsonb, h.created_at, h.started_at,
      h.finished_at, clock_timestamp()`

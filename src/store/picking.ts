@@ -115,14 +115,14 @@ export const carve = statement<
      set carved_to = $3, carve_end = case when $4 then $3 else o.carve_end end, fully_carved = $4 and o.until = 'end',
        batches_carved = o.batches_carved + 1,
        -- What has become too slow is tried again, step by step.
-       carve_size = case when $9 * 2 < o.batch_size then $9 * 2 end
+       carve_size = case when o.tunes_batches then o.carve_size when $9 * 2 < o.batch_size then $9 * 2 end
      where o.id = $1
        and o.status in ('active', 'verifying')
        and not o.fully_carved
        and o.pass = $8
        and o.carved_to is not distinct from $2::text[]
        and (select count(*) from sluice.batch b where b.operation_id = o.id) < o.lanes
-     returning o.id, o.batches_carved, o.sub_batch_size, o.pass
+     returning o.id, o.batches_carved, coalesce(o.tuned_size, o.sub_batch_size) as sub_batch_size, o.pass
    )
    insert into sluice.batch as b
      (id, operation_id, seq, lower_key, upper_key, checkpoint, state, nonce, worker_id, lease_until, sub_batch_size, pass)

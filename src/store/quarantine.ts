@@ -32,7 +32,8 @@ export const isolate = statement<
    ), moved as (
      update sluice.batch
      set checkpoint = $5::text[], rows_seen = rows_seen + fresh.rows, rows_matched = rows_matched + fresh.rows,
-       rows_quarantined = rows_quarantined + fresh.rows, errors = 0, crashes = 0, crash_checkpoint = null
+       rows_quarantined = rows_quarantined + fresh.rows, errors = 0, crashes = 0, crash_checkpoint = null,
+       crash_nonce = null
      from fresh
      where id = $1 and nonce = $2 and state = 'running' and checkpoint is not distinct from $4::text[]
      returning operation_id, seq, rows_quarantined, fresh.rows

@@ -7,6 +7,7 @@ export interface WorkerRow {
   version: string
   operations: string[]
   jobs: string[]
+  sweeps: string[]
   /** The queues of its jobs; none: all there are. */
   queues: string[]
   /** Jobs at once. */
@@ -16,11 +17,11 @@ export interface WorkerRow {
 /** Says that a worker is alive; the first time it also says who it is. */
 export const beat = statement<WorkerRow, { id: string }>(
   'worker.beat',
-  `insert into sluice.worker (id, host, pid, version, operations, jobs, queues, concurrency)
-   values ($1, $2, $3, $4, $5, $6, $7, $8)
+  `insert into sluice.worker (id, host, pid, version, operations, jobs, queues, concurrency, sweeps)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
    on conflict (id) do update set seen_at = clock_timestamp()
    returning id`,
-  (w) => [w.id, w.host, w.pid, w.version, w.operations, w.jobs, w.queues, w.concurrency],
+  (w) => [w.id, w.host, w.pid, w.version, w.operations, w.jobs, w.queues, w.concurrency, w.sweeps],
 )
 
 /** Forgets a worker that stopped. */

@@ -11,24 +11,34 @@ type Offered = claims.OfferedRow
 
 /** Claims due rows that nobody has claimed before. `seen`: there were some, whoever has them now. */
 export async function claimDue(place: Place, limit: number): Promise<ClaimedBatch & { seen: boolean }> {
-  const { definition, swept, database, shift } = place
+  const { definition, swept, database } = place
   const owner = newOwner(place)
   // The lock keeps the row as it is until the claim is there: its version is the one that was claimed.
   return database.work.transaction(async (tx) => {
     const due = await lockDue(tx, swept, { sweep: definition.name, limit })
     if (due.length === 0) return { owner, rows: [], seen: false }
-    const rows = due.map(({ key, row }): ClaimedRow => ({
-      key,
-      row,
-      generation: randomUUID(),
-      ...versionOf(place, row),
-      attempts: 0,
-    }))
-    const stored = rows.map(({ key, generation, version = null }) => ({ key, generation, version }))
-    const mine = those(rows, await claims.insertClaims(tx, { ...owner, rows: stored }))
-    await stamp(tx, swept, wanted(mine, owner.nonce), shift.workerId)
-    return { owner, rows: mine, seen: true }
+    return { owner, rows: await claimFound(tx, place, owner, due), seen: true }
   })
+}
+
+/** Makes first claims on rows that are locked, with a key of their own; gives those that nobody else has. */
+export async function claimFound(
+  tx: Transaction,
+  place: Place,
+  owner: Owner,
+  found: readonly FoundRow[],
+): Promise<ClaimedRow[]> {
+  const rows = found.map(({ key, row }): ClaimedRow => ({
+    key,
+    row,
+    generation: randomUUID(),
+    ...versionOf(place, row),
+    attempts: 0,
+  }))
+  const stored = rows.map(({ key, generation, version = null }) => ({ key, generation, version }))
+  const mine = those(rows, await claims.insertClaims(tx, { ...owner, rows: stored }))
+  await stamp(tx, place.swept, wanted(mine, owner.nonce), owner.workerId)
+  return mine
 }
 
 /**
@@ -132,7 +142,8 @@ function reportRescued({ definition: { name }, telemetry }: Place, taken: readon
 
 const keyAndNonce = ({ key, nonce }: Offered): WantedRow => ({ key, nonce })
 
-const newOwner = ({ definition, shift }: Place): Owner => ({
+/** A new nonce for claims of this process. */
+export const newOwner = ({ definition, shift }: Place): Owner => ({
   sweep: definition.name,
   workerId: shift.workerId,
   nonce: randomUUID(),

@@ -7,6 +7,7 @@ import { fresh, type Recent } from './breaker.ts'
 import { claimDue, claimOffered } from './claim.ts'
 import type { ClaimedBatch, Place } from './place.ts'
 import { BatchRun } from './run.ts'
+import { claimStray } from './stray.ts'
 import { isOpen } from '../windows/window.ts'
 
 /** Works on one sweep in one process until the shift stops: batch after batch until drained, then it sleeps. */
@@ -17,6 +18,8 @@ export class SweepLoop {
   #woken = new AbortController()
   /** When to look for due rows, by this process's own clock. */
   #scanAt = 0
+  /** When to look for rows whose claim is lost. */
+  #strayAt = 0
   #wantedAt: number | undefined
   #worked = 0
   #offeredFirst = true
@@ -78,7 +81,7 @@ export class SweepLoop {
   /** A run that somebody asked for since the last look. */
   #hear(wantedAt: Date | null): void {
     const at = wantedAt?.getTime() ?? 0
-    if (this.#wantedAt !== undefined && at > this.#wantedAt) this.#scanAt = 0
+    if (this.#wantedAt !== undefined && at > this.#wantedAt) [this.#scanAt, this.#strayAt] = [0, 0]
     this.#wantedAt = at
   }
 
@@ -102,6 +105,8 @@ export class SweepLoop {
       // Others were quicker, and may have left some.
       if (!claimed.seen || this.#place.shift.stopping.aborted) break
     }
+    const stray = await this.#stray(limit)
+    if (stray !== undefined) return stray
     const { name, intervalMs } = this.#place.definition
     this.#scanAt = performance.now() + intervalMs
     if (this.#worked > 0) this.#place.telemetry.emit('sweep.drained', { name, rows: this.#worked })
@@ -109,10 +114,21 @@ export class SweepLoop {
     return undefined
   }
 
+  /** Seldom, as it reads more than an index: when a worker begins, and then once an hour. */
+  async #stray(limit: number): Promise<ClaimedBatch | undefined> {
+    const now = performance.now()
+    if (now < this.#strayAt) return undefined
+    const stray = await claimStray(this.#place, limit)
+    if (stray.rows.length === 0) this.#strayAt = now + strayEveryMs * (0.5 + Math.random())
+    return filled(stray)
+  }
+
   async #idle(waitMs: number): Promise<void> {
     await sleep(waitMs * (0.8 + Math.random() * 0.4), this.#woken.signal)
     if (this.#woken.signal.aborted) this.#woken = new AbortController()
   }
 }
+
+const strayEveryMs = 3_600_000
 
 const filled = (batch: ClaimedBatch): ClaimedBatch | undefined => (batch.rows.length > 0 ? batch : undefined)

@@ -12,6 +12,16 @@ export interface Slice {
   scope: Sql | undefined
 }
 
+/** What one statement does to all rows of a slice. */
+export type Change = { kind: 'delete' } | { kind: 'update'; set: Sql }
+
+/** That statement; `also` is a further condition, and `returning 1` lets it be counted. */
+export function changeRows(slice: Slice, change: Change, also: Sql): Sql {
+  const rows = sql`where ${sliceOf(slice)} and ${also} returning 1`
+  const table = raw(slice.walk.table)
+  return change.kind === 'delete' ? sql`delete from ${table} ${rows}` : sql`update ${table} set ${change.set} ${rows}`
+}
+
 /** The predicate of a slice. It stands in the outer statement, so that rows changed meanwhile are checked again. */
 export function sliceOf({ walk, window, scope }: Slice, where?: Sql): Sql {
   const inScope = scope === undefined ? within(walk, window) : sql`${within(walk, window)} and (${scope})`

@@ -36,7 +36,30 @@ export async function lockDue(
     where ${marks === undefined ? empty : sql`${isStatus(marks, marks.from)} and`} (${due})
       and not exists (select from ${raw(connection.schema)}.sweep_claim sluice_claim
                       where sluice_claim.sweep = ${sweep} and sluice_claim.key = ${keyText(key, 't.')})
-    order by ${raw(order.map((name) => `t.${quote(name)}`).join(', '))}
+    order by ${inOrder(order)}
+    limit ${limit}
+    for update of t skip locked`,
+  )
+}
+
+/**
+ * Locks rows that say they are claimed and of which our own table knows nothing: it was emptied, or restored from an
+ * older day. Nobody would ever look at them again.
+ */
+export async function lockStray(
+  connection: StoreConnection,
+  { table, key, due, marks }: SweptTable & { marks: Marks },
+  { sweep, limit }: { sweep: string; limit: number },
+): Promise<FoundRow[]> {
+  return found(
+    connection,
+    sql`
+    select ${keyText(key, 't.')} as sluice_key, coalesce((${due}), false) as sluice_due, null as sluice_refers_to, t.*
+    from ${raw(table)} t
+    where ${isStatus(marks, marks.to)} and t.${named(marks.nonce)} is not null
+      and not exists (select from ${raw(connection.schema)}.sweep_claim sluice_claim
+                      where sluice_claim.sweep = ${sweep} and sluice_claim.key = ${keyText(key, 't.')})
+    order by ${inOrder(key.columns)}
     limit ${limit}
     for update of t skip locked`,
   )
@@ -45,7 +68,7 @@ export async function lockDue(
 /** How many rows are due and not claimed; counts no further than `most`. */
 export async function countDue(
   connection: StoreConnection,
-  { table, key, due, marks }: SweptTable,
+  { table, key, due, order, marks }: SweptTable,
   { sweep, most }: { sweep: string; most: number },
 ): Promise<number> {
   const query = sql`
@@ -54,6 +77,8 @@ export async function countDue(
           where ${marks === undefined ? empty : sql`${isStatus(marks, marks.from)} and`} (${due})
             and not exists (select from ${raw(connection.schema)}.sweep_claim sluice_claim
                             where sluice_claim.sweep = ${sweep} and sluice_claim.key = ${keyText(key, 't.')})
+          -- As the index has them: without an order the planner would rather read the table.
+          order by ${inOrder(order)}
           limit ${most}) sluice_due`
   const { rows } = await connection.query(query.text, query.values)
   return (rows[0] as { rows: number }).rows
@@ -78,7 +103,7 @@ export async function findClaimed(
     from ${raw(table)} t
     join ${wantedRows(key, wanted)} on ${sameKey(key)}
     ${marks === undefined ? empty : sql`where ${isClaimed(marks)}`}
-    order by ${raw(key.columns.map((name) => `t.${quote(name)}`).join(', '))}
+    order by ${inOrder(key.columns)}
     ${raw(lock)}`,
   )
 }
@@ -139,6 +164,8 @@ export function isClaimed(marks: Marks): Sql {
 function isStatus({ status }: Marks, word: string): Sql {
   return sql`t.${named(status)} = ${cast(word, status.type)}`
 }
+
+const inOrder = (columns: readonly string[]): Sql => raw(columns.map((name) => `t.${quote(name)}`).join(', '))
 
 const named = ({ name }: { name: string }): Sql => raw(quote(name))
 

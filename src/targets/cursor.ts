@@ -86,12 +86,23 @@ export function columnList({ columns }: Cursor, suffix = ''): Sql {
   return raw(columns.map((name) => quote(name) + suffix).join(', '))
 }
 
-/** The expression that gives the key of a row as an array of texts that read the same under any date style. */
+/**
+ * The expression that gives the key of a row as an array of texts: the same texts in every session, whatever its time
+ * zone and date style, as keys of different sessions are compared.
+ */
 export function keyText({ columns, types }: Cursor, of = ''): Sql {
-  const parts = columns.map((name, i) =>
-    /^(date|timestamp)/.test(types[i] ?? '') ? `to_json(${of}${quote(name)}) #>> '{}'` : `${of}${quote(name)}::text`,
-  )
+  const parts = columns.map((name, i) => plainText(of + quote(name), types[i] ?? ''))
   return raw(`array[${parts.join(', ')}]`)
+}
+
+/** An expression as text that does not depend on the session. */
+function plainText(expression: string, type: string): string {
+  if (type === 'timestamp with time zone') {
+    // In UTC, and marked as such where it is a moment: "infinity" is none, and the era comes last.
+    const text = `to_json(${expression} at time zone 'UTC') #>> '{}'`
+    return `regexp_replace(${text}, '^([0-9].*[0-9])( BC)?$', '\\1+00:00\\2')`
+  }
+  return /^(date|timestamp)/.test(type) ? `to_json(${expression}) #>> '{}'` : `${expression}::text`
 }
 
 /** A key that a person gave, as the database writes it; refused when it does not fit the columns. */

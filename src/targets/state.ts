@@ -54,7 +54,7 @@ export async function readState(
 ): Promise<RowInState | undefined> {
   const query = sql`
     select ${column(place.key)}::text as sluice_key, ${column(place.state)}::text as sluice_state,
-      to_json(${column(place.changedAt)}) #>> '{}' as sluice_entered, t.*
+      extract(epoch from ${column(place.changedAt)})::text as sluice_entered, t.*
     from ${raw(place.table)} t
     where ${column(place.key)} = ${key}
     ${locked ? raw('for update') : empty}`

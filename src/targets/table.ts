@@ -51,10 +51,12 @@ const describeSql = `
     has_table_privilege(c.oid, 'select') as readable,
     (select jsonb_agg(jsonb_build_object('name', a.attname, 'notNull', a.attnotnull, 'type',
         -- Without a length, but as a type that keeps any: "character" alone would cut a key to one letter.
-        case when tn.nspname = 'pg_catalog' then format_type(a.atttypid, -1)
+        case when tn.nspname = 'pg_catalog' then format_type(t.oid, -1)
           else quote_ident(tn.nspname) || '.' || quote_ident(t.typname) end) order by a.attnum)
      from pg_attribute a
-     join pg_type t on t.oid = a.atttypid
+     join pg_type d on d.oid = a.atttypid
+     -- A domain is written as the type behind it.
+     join pg_type t on t.oid = coalesce(nullif(d.typbasetype, 0), d.oid)
      join pg_namespace tn on tn.oid = t.typnamespace
      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
   from pg_class c

@@ -56,18 +56,26 @@ export async function lastKey(connection: Connection, walk: Walk): Promise<Key |
 }
 
 /** The key of row number `count` on the walk through a window, or null when it has fewer. Walks the index only. */
-export async function keyAt(
-  connection: Connection,
-  { walk, window, count }: { walk: Walk; window: KeyWindow; count: number },
-): Promise<Key | null> {
-  const query = sql`
+export async function keyAt(connection: Connection, place: Place): Promise<Key | null> {
+  return firstKey(connection, selectKeyAt(place))
+}
+
+/** A row on the walk through a window, by its number. */
+export interface Place {
+  walk: Walk
+  window: KeyWindow
+  count: number
+}
+
+/** The statement that finds its key. */
+export function selectKeyAt({ walk, window, count }: Place): Sql {
+  return sql`
     select ${keyText(walk.cursor)} as key
     from ${raw(walk.table)}
     where ${onWalk(walk, window)}
     order by ${columnList(walk.cursor)}
     offset ${count - 1}
     limit 1`
-  return firstKey(connection, query)
 }
 
 /** How many rows of a window meet a condition, or are on the walk at all; only asked of windows that are small. */

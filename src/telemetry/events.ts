@@ -39,7 +39,10 @@ interface OfJobBatch {
  */
 export interface Events {
   /** A worker has registered and takes work. */
-  'worker.started': { workerId: string; pid: number; operations: string[]; jobs: string[] }
+  'worker.started': { workerId: string; pid: number } & Record<
+    'operations' | 'jobs' | 'sweeps' | 'schedules' | 'reconcilers',
+    string[]
+  >
   /** No renewal has succeeded within the trust window: no new sub-batch starts until one does. */
   'worker.untrusted': { workerId: string; sinceMs: number }
   /** A worker has given back what it held and is gone. */
@@ -54,6 +57,17 @@ export interface Events {
   }
   /** An operation waits by itself until `until`, for `reason`. */
   'operation.held': OfOperation & { reason: string; until: Date }
+  /** Something else limits the pace of an operation than before, or nothing does (`probe` is null). */
+  'operation.limited': OfOperation & {
+    probe: string | null
+    value: number | null
+    soft: number | null
+    hard: number | null
+    share: number
+    reason: string | null
+  }
+  /** A health signal cannot be seen with this role; `remedy` is the SQL that lets it. Said once. */
+  'probe.blind': { probe: string; reason: string; remedy: string }
   /** An operation stops: a person wants it, or too much of it fails. */
   'operation.paused': OfOperation & { reason: string | null; actor: string | null }
   /** A person lets an operation go on. */
@@ -92,7 +106,13 @@ export interface Events {
   /** Rows that cannot be processed were isolated with their error; the batch goes on behind them. */
   'batch.quarantined': OfBatch & { rows: number; error: ErrorRecord; fingerprint: string }
   /** Row changes and checkpoint committed together. */
-  'sub-batch.committed': OfBatch & { rowsSeen: number; rowsMatched: number; rowsChanged: number; elapsedMs: number }
+  'sub-batch.committed': OfBatch & {
+    rowsSeen: number
+    rowsMatched: number
+    rowsChanged: number
+    elapsedMs: number
+    walBytes: number
+  }
   /** The connection broke around a COMMIT; the claim row told whether it had taken effect. */
   'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' }
   /** Jobs were recorded in one go, or found to be there already (`duplicates`). */

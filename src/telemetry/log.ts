@@ -62,6 +62,7 @@ const levels: Partial<Record<EventName, Level>> = {
   'sweep.held': 'warn',
   'worker.untrusted': 'warn',
   'operation.held': 'warn',
+  'probe.blind': 'warn',
   'operation.failed': 'error',
   'operation.paused': 'warn',
   'operation.disabled': 'warn',

@@ -1,4 +1,5 @@
 import { formatDuration } from '../std/duration.ts'
+import type { Events } from './events.ts'
 import type { AnyEvent } from './telemetry.ts'
 
 const count = (n: number): string => n.toLocaleString('en-US')
@@ -7,11 +8,17 @@ const by = (actor: string | null): string => (actor === null ? '' : ` (${actor})
 
 const missed = (n: number): string => (n === 0 ? '' : ` (${count(n)} ${n === 1 ? 'tick' : 'ticks'} before it missed)`)
 
+/** What a worker can do, without what every worker can. */
+function skillsOf({ operations, jobs, sweeps, schedules, reconcilers }: Events['worker.started']): string[] {
+  const own = jobs.filter((name) => !name.startsWith('sluice.'))
+  return [...new Set([...operations, ...own, ...sweeps, ...schedules, ...reconcilers])]
+}
+
 /** An event as one short line for a person. */
 export function describeEvent({ event, payload: p }: AnyEvent): string {
   switch (event) {
     case 'worker.started':
-      return `worker ${p.workerId} (pid ${p.pid}) takes work for ${[...p.operations, ...p.jobs.filter((name) => !name.startsWith('sluice.'))].join(', ') || 'nothing: the configuration lists no operation and no job'}`
+      return `worker ${p.workerId} (pid ${p.pid}) takes work for ${skillsOf(p).join(', ') || 'nothing: the configuration lists none'}`
     case 'worker.untrusted':
       return `no lease renewal for ${formatDuration(p.sinceMs)}; waiting before any new sub-batch`
     case 'worker.stopped':
@@ -22,6 +29,12 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
         : `${p.name} started on ${p.table} as ${p.operationId}${by(p.forced)}`
     case 'operation.held':
       return `${p.name} is held until ${p.until.toISOString()}: ${p.reason}`
+    case 'operation.limited':
+      return p.reason === null
+        ? `${p.name} goes at full pace`
+        : `${p.name} goes at ${Math.round(p.share * 100)} % of its pace: ${p.reason}`
+    case 'probe.blind':
+      return `the signal ${p.probe} does not count: ${p.reason}. To let it: ${p.remedy}`
     case 'operation.paused':
       return `${p.name} stops${by(p.actor)}: ${p.reason ?? 'paused'}`
     case 'operation.resumed':

@@ -1,7 +1,8 @@
 /**
  * # sluice/testing
  *
- * Tools for your own tests of jobs and schedules, with any test runner, on a real PostgreSQL.
+ * Tools for your own tests of jobs and schedules, with any test runner, on a real PostgreSQL; and the governor's policy
+ * on signals that never were, with no database at all.
  *
  * ```ts
  * const sluice = new Sluice({ database: testDatabaseUrl, jobs: [sendWelcome] })
@@ -27,5 +28,13 @@
  * @module
  */
 export { testJobs, type TestJobs } from './test-jobs.ts'
+export {
+  plotTrace,
+  simulateGovernor,
+  type SimulatedSize,
+  type SimulatedWork,
+  type Simulation,
+  type TracePoint,
+} from '../governor/simulator.ts'
 export { testSchedules, type TestSchedules } from './test-schedules.ts'
 export type { DrainedJob, DrainOptions, JobEnding, Rehearsal, RehearsalOptions, RehearsedJob } from '../jobs/bench.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { planned } from '../../src/index.ts'
-import { drained } from '../support/jobs.ts'
+import { drained, openClient } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 import { callbacks, endless, member, notes, over, place, plain } from './place.ts'
 
@@ -65,4 +65,25 @@ test('a retried member of a cancelled batch lifts the cancel', async () => {
   expect(await over(at, run.id)).toMatchObject({ state: 'succeeded' })
   await drained(at.db)
   expect(await notes(at)).toEqual(['completed 1', 'member 1', 'succeeded 1'])
+})
+
+test('who waits to cancel a member, because somebody has its batch locked, holds up no claim', async () => {
+  await using at = await place()
+  const { batches, jobs, queues } = at.worker.sluice
+  const run = await batches.run([planned(plain, undefined, { queue: 'paused' })], callbacks(1))
+  await queues.pause('paused')
+  await using other = await openClient(at.db.url)
+  await other.query('begin')
+  await other.query('select from sluice.job_batch where id = $1 for update', [run.id])
+  const ended = jobs.cancel(run.jobs[0]?.id ?? 0)
+  const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%end_waiting%'`
+  await until('it waits', async () => (await at.db.query(waiting)).length > 0)
+
+  await at.worker.sluice.start()
+  const { id } = await jobs.enqueue(plain)
+  expect(await jobs.wait(id)).toMatchObject({ state: 'succeeded' })
+
+  await other.query('rollback')
+  expect(await ended).toMatchObject({ state: 'cancelled' })
+  expect(await over(at, run.id)).toMatchObject({ state: 'failed', failed: 1 })
 })

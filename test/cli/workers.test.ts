@@ -18,9 +18,9 @@ test('list shows the workers with what they know and hold', async () => {
   await until('it runs', async () => (await at.api.jobs.get(id)).state === 'running')
   const { stdout, stderr } = await at.run('workers', 'list')
   const [head, first] = stdout.split('\n')
-  expect(head).toMatch(/^id +host +pid +version +operations +jobs +queues +running +seen$/)
+  expect(head).toMatch(/^id +host +pid +version +operations +jobs +sweeps +queues +running +seen$/)
   expect(first).toContain(`  ${hostname()}  `)
-  expect(first).toMatch(new RegExp(`  ${process.pid}  .*  plain, long  all +1 of 10 +(now|\\d+ s)$`))
+  expect(first).toMatch(new RegExp(`  ${process.pid}  .*  plain, long +– +all +1 of 10 +(now|\\d+ s)$`))
   expect(stderr).toBe('')
   expect(await at.json('workers', 'list')).toMatchObject({
     version: 1,
@@ -31,7 +31,7 @@ test('list shows the workers with what they know and hold', async () => {
      values (gen_random_uuid(), 'old', 1, '0.0.1', '{expire-events}')`,
   )
   const mixed = await at.run('workers', 'list')
-  expect(mixed.stdout).toMatch(/ old +1 +0\.0\.1 +expire-events +– /)
+  expect(mixed.stdout).toMatch(/ old +1 +0\.0\.1 +expire-events +– +– +all /)
   expect(mixed.stderr).toContain(`the workers have different versions: ${version}, 0.0.1`)
 })
 

@@ -3,6 +3,7 @@ import { interleave, spread, summarise, type Run } from '../../benchmarks/harnes
 import { conditions, report } from '../../benchmarks/report.ts'
 import { connected, EventsTable } from '../../benchmarks/scenarios/events-table.ts'
 import { expireScenario } from '../../benchmarks/scenarios/expire.ts'
+import { measureRequeue, requeueReport, tenthsOf } from '../../benchmarks/scenarios/requeue.ts'
 
 const names = ['one big DELETE', 'LIMIT 1000 loop', 'Sluice, 1 lane', 'Sluice, 2 lanes']
 
@@ -35,6 +36,24 @@ test.each([
   await using table = await EventsTable.create(inject('clusterUrl'), { rows: 1_000, aged: 'oldest' })
   const work = table.measure((url, timed) => connected(url, (client) => timed(() => client.query(text))))
   await expect(work).rejects.toThrow(said)
+})
+
+test('the requeue benchmark runs, and tells the speed over each tenth of the backlog', async () => {
+  const said: string[] = []
+  const tenths = await measureRequeue({ url: inject('clusterUrl'), rows: 20_001 }, (line) => said.push(line))
+  expect(tenths.map(({ rowsPerSecond }) => rowsPerSecond.length)).toEqual([10, 10, 10])
+  expect(said).toHaveLength(3)
+  const text = requeueReport(tenths, { conditions: ['here'], command: 'bench', rows: 20_001 })
+  expect(text).toMatch(/^## requeue: work off a backlog of 10,000 of 20,001 rows$/m)
+  expect(text.match(/^\|/gm)).toHaveLength(5)
+})
+
+test('the speed over a tenth is what went between two marks', () => {
+  const marks = Array.from({ length: 11 }, (_, i): [number, number] => [
+    i * 100,
+    i <= 5 ? i * 100 : 500 + (i - 5) * 200,
+  ])
+  expect(tenthsOf(marks, 1_000)).toEqual([...Array(5).fill(1_000), ...Array(5).fill(500)])
 })
 
 const runs = (...times: number[]): Run[] => times.map((ms) => ({ rows: 100, ms }))

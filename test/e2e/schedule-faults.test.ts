@@ -1,10 +1,19 @@
-// The short form of `npm run torture -- schedules`: workers with wrong clocks, killed around ticks.
+// The short form of `npm run torture -- schedules`: workers with wrong clocks, harmed around ticks.
 import { expect, inject, test } from 'vitest'
-import { isExact, killAtTicks } from '../torture/schedules/scenario.ts'
+import { kill, loseCommit, stop, type TickHarm } from '../torture/schedules/harms.ts'
+import { harmAtTicks, isExact } from '../torture/schedules/scenario.ts'
 
-test('one row and one job per tick, though workers die around ticks and their clocks are 20 minutes apart', async () => {
-  const outcome = await killAtTicks({ clusterUrl: inject('clusterUrl'), kills: 4, processes: 3 })
-  expect(outcome).toMatchObject({ kills: 4, wrongJobs: 0 })
-  expect(isExact(outcome)).toBe(true)
-  expect(outcome.seconds).toBeGreaterThan(3)
-}, 120_000)
+test.concurrent.each<[string, TickHarm, number]>([
+  ['die around ticks', kill, 4],
+  ['stand still around ticks for longer than their lease', stop, 2],
+  ['do not hear that a tick was committed', loseCommit, 4],
+])(
+  'one row and one job per tick, though workers %s and their clocks are 20 minutes apart',
+  async (_, harm, times) => {
+    const outcome = await harmAtTicks(harm, { clusterUrl: inject('clusterUrl'), times, processes: 2 })
+    expect(outcome).toMatchObject({ hits: times, wrongJobs: 0 })
+    expect(isExact(outcome)).toBe(true)
+    expect(outcome.seconds).toBeGreaterThan(2)
+  },
+  240_000,
+)

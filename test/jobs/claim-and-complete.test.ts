@@ -64,6 +64,34 @@ test('a job that was committed late, with an id behind those that ran, is found'
   expect(late.id).toBe(await db.value('select min(id)::int from sluice.job_history'))
 })
 
+test('after a crash of the server, what a worker remembers of claims counts for nothing', async () => {
+  await using db = await testDatabase()
+  await using worker = jobWorker(db, [nothing])
+  await using client = await openClient(db.workerUrl)
+  const claim = async (id: number, { life, floor }: { life: string | null; floor: string }) => {
+    const { rows } = await client.query<{ jobs: string | null; life: string; floor: string }>(
+      `select r.jobs, r.life, r.claims_floor as floor
+       from sluice.job_class c, sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array[c.id], array[q.id],
+         array[q.id], '{1}', '{0}', 10, 10, 1, $2, $3) r
+       where q.name = 'default'`,
+      [id, life, floor],
+    )
+    return rows[0] ?? expect.unreachable()
+  }
+  await worker.jobs.enqueue(nothing, { n: 1 })
+  const first = await claim(1, { life: null, floor: '0' })
+  await db.query('delete from sluice.job; delete from sluice.job_claim')
+  const remembered = await claim(2, first)
+  expect(remembered).toEqual({ jobs: null, life: first.life, floor: '2' })
+  // What a crash does to the two: the one is empty, the other gives out again what was not on disk.
+  await db.query('truncate sluice.server_life; alter sequence sluice.job_claim_seq_seq restart')
+  await worker.jobs.enqueue(nothing, { n: 2 })
+  const other = await claim(3, { life: null, floor: '0' })
+  expect(other.jobs).not.toBeNull()
+  expect(other.life).not.toBe(first.life)
+  expect((await claim(4, remembered)).jobs).toBeNull()
+})
+
 test('jobs of unknown names stay queued and are shown as parked; those behind them run', async () => {
   await using db = await testDatabase()
   const stranger = defineJob({ name: 'stranger', args: numbered, perform: () => undefined })

@@ -87,7 +87,7 @@ test('a row goes from state to state, one job per transition, until it is final'
     { id: '1', was: 'paid', now: 'sent' },
   ])
   expect(seen).toMatchObject([{ key: '1', row: { id: '1', state: 'paid', note: 'paid' } }])
-  expect(seen[0]?.idempotencyKey).toMatch(/^orders:1:paid:\d{4}-/)
+  expect(seen[0]?.idempotencyKey).toMatch(/^orders:1:paid:\d+\.\d+$/)
   expect(await at.sluice.machines.start(machine, 1)).toEqual({ key: '1', state: 'sent', job: null })
 })
 

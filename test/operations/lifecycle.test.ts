@@ -22,6 +22,7 @@ import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { testProfile } from '../support/worker.ts'
 import { addRows, counters, working } from '../support/working.ts'
+import { ungoverned } from '../support/ungoverned.ts'
 
 /** A door that work waits at until the test opens it. */
 function gate(): { opened: Promise<void>; open: () => void } {
@@ -596,7 +597,8 @@ test('workers that look at the same moment keep to the lanes', async () => {
        from generate_series(1, 6) n`,
       [id],
     )
-    const taker = { telemetry, registry: new Registry('operation', [addOne]), leaseMs: 10_000, carveMs: 2_000 }
+    const registry = new Registry('operation', [addOne])
+    const taker = { telemetry, registry, governor: ungoverned, leaseMs: 10_000, carveMs: 2_000 }
     await Promise.all([one, other, one, other].map((database) => takeBatch({ ...taker, database, workerId: uuidv7() })))
     expect(await running(db), `round ${round}`).toBe(1)
   }

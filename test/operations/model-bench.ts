@@ -5,6 +5,7 @@ import type { OperationDefinition } from '../../src/operations/define.ts'
 import { Operations } from '../../src/operations/operations.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { runBatch } from '../../src/operations/run.ts'
+import { Sizes } from '../../src/operations/sizes.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { walkOf } from '../../src/operations/walk.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
@@ -12,6 +13,7 @@ import { rescue } from '../../src/store/batches.ts'
 import type { Database } from '../../src/store/database.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { ungoverned } from '../support/ungoverned.ts'
 
 export interface Variant {
   rows: number
@@ -290,6 +292,7 @@ export class Bench {
       database: this.#database,
       telemetry: this.#telemetry,
       registry: this.#registry,
+      governor: ungoverned,
       workerId,
       leaseMs,
       carveMs: 2_000,
@@ -304,15 +307,17 @@ export class Bench {
     await runBatch({
       database: this.#database,
       telemetry: this.#telemetry,
+      governor: ungoverned,
       operation,
       batch,
-      held: { ...claim, signal: lost, progress: () => undefined, drop: () => undefined },
+      held: { ...claim, signal: lost, progress: () => undefined, moving: () => false, drop: () => undefined },
       definition: this.definition,
       walk: walkOf(operation),
       leaseMs,
       stopping,
       ending: new AbortController().signal,
       outcomes: this.#outcomesOf(operation.id),
+      sizes: new Sizes(),
       trusted: async () => undefined,
     })
   }

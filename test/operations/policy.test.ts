@@ -58,6 +58,7 @@ describe('what limits an operation is said in words', () => {
     running: [batch],
     workers: 1,
     lanes: 1,
+    limited_by: null,
     pace: 1,
     reason: null,
     hold_until: null,

@@ -11,6 +11,7 @@ import type { TestDatabase } from '../support/database.ts'
 import { EventLog } from '../support/events.ts'
 import { testProfile } from '../support/worker.ts'
 import { addRows, counters, working } from '../support/working.ts'
+import { ungoverned } from '../support/ungoverned.ts'
 
 const shape = { name: 'count', table: 'counters', batchSize: 100, subBatchSize: 20 } as const
 const sparse = defineOperation({
@@ -132,8 +133,9 @@ async function takeOne(db: TestDatabase, carveMs: number): Promise<{ taken: Take
   const events = new EventLog()
   telemetry.onAny((event) => events.push(event))
   const registry = new Registry('operation', [dense])
+  const taker = { database, telemetry, registry, governor: ungoverned, workerId: uuidv7(), leaseMs: 60_000, carveMs }
   return {
-    taken: await takeBatch({ database, telemetry, registry, workerId: uuidv7(), leaseMs: 60_000, carveMs }),
+    taken: await takeBatch(taker),
     events,
   }
 }

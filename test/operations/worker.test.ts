@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { rescue } from '../../src/store/batches.ts'
+import { openClient } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 import { testProfile } from '../support/worker.ts'
 import { counters, working } from '../support/working.ts'
@@ -313,6 +315,40 @@ test('a handler that hangs loses its lease, its signal aborts, and nothing of it
   expect(first.events.count('batch.lost')).toBe(1)
   expect(await wrong(db)).toBe(0)
   await Promise.all([first.sluice.stop(), second.sluice.stop()])
+})
+
+test('a holder that was cut off and not dead takes back the crash that its rescue has counted', async () => {
+  await using db = await counters(100)
+  let [calls, open] = [0, (): void => undefined]
+  const gate = new Promise<void>((resolve) => (open = resolve))
+  const gated = defineOperation({
+    ...increment,
+    effects: 'external',
+    perform: async () => {
+      calls += 1
+      await gate
+    },
+  })
+  const { sluice, events } = working(db, [gated], { worker: { ...testProfile.worker, noProgress: '5m' } })
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(gated)
+  await until('the handler runs', () => calls > 0)
+  await using other = await openClient(db.url)
+  // In one transaction: no renewal comes between.
+  await other.query('begin')
+  await other.query(`update sluice.batch set lease_until = now() - interval '1 minute'`)
+  const rescued = await rescue({ schema: 'sluice', query: (text, values) => other.query(text, values) }, undefined)
+  expect(rescued).toMatchObject([{ crashes: 1 }])
+  await other.query('commit')
+  open()
+  await events.event('batch.lost')
+  await until(
+    'it has said so',
+    async () => (await db.value('select count(*)::int from sluice.batch where crashes > 0')) === 0,
+  )
+  await events.event('operation.finished')
+  expect(await db.value('select max(crashes) from sluice.batch_history')).toBe(0)
 })
 
 test('stretches without a row in scope are passed over in ever wider windows, and none in scope is missed', async () => {

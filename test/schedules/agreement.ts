@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { ticksBetween } from '../../src/schedules/calendar.ts'
+import { ticksBetween, type ClockChange } from '../../src/schedules/calendar.ts'
 import { slowTicks } from './reference.ts'
 
 const zones = [
@@ -53,16 +53,24 @@ const moment = fc.oneof(
     .map(([day, shift]) => new Date(Date.parse(day) + shift)),
 )
 
+const clockChange: fc.Arbitrary<ClockChange> = fc.record(
+  { leftOut: fc.constantFrom('run', 'skip'), repeated: fc.constantFrom('first', 'second', 'both') },
+  { requiredKeys: [] },
+)
+
 /** The tick function and the slow way give the same ticks. */
-export const agreesWithSlowTicks: fc.IProperty<[string, string, Date, number]> = fc.property(
+export const agreesWithSlowTicks: fc.IProperty<[string, string, Date, number, ClockChange]> = fc.property(
   pattern,
   fc.constantFrom(...zones),
   moment,
   fc.integer({ min: 1, max: 40 }),
-  (cron, zone, after, hours) => {
+  clockChange,
+  (cron, zone, after, hours, change) => {
     const upTo = new Date(after.getTime() + hours * 3_600_000)
-    const fast = ticksBetween({ rule: { cron }, zone }, after, upTo).map((tick) => tick.toISOString())
-    const slow = slowTicks(cron, zone, after, upTo).map((tick) => tick.toISOString())
+    const fast = ticksBetween({ rule: { cron }, zone, clockChange: change }, after, upTo).map((tick) =>
+      tick.toISOString(),
+    )
+    const slow = slowTicks({ rule: { cron }, zone, clockChange: change }, after, upTo).map((tick) => tick.toISOString())
     if (fast.join() !== slow.join()) throw new Error(`fast ${fast.join(' ')}; slow ${slow.join(' ')}`)
   },
 )

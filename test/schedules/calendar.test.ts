@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lastTicks, nextTick, ticksBetween, type Calendar } from '../../src/schedules/calendar.ts'
+import { lastTicks, nextTick, ticksBetween, type Calendar, type ClockChange } from '../../src/schedules/calendar.ts'
 import { defineWindow } from '../../src/windows/window.ts'
 import { agreesWithSlowTicks } from './agreement.ts'
 import { slowTicks } from './reference.ts'
@@ -92,12 +92,87 @@ const table: [string, string, string, number, string[]][] = [
   ['Europe/Berlin', '0 0 1 * 1', '2024-03-30T22:59Z', 48, ['2024-03-31T22:00Z']],
 ]
 
+/** The same with a rule that was chosen. */
+const chosen: [ClockChange, string, string, string, number, string[]][] = [
+  [{ leftOut: 'skip' }, 'Europe/Berlin', '30 2 * * *', '2025-03-29T22:59Z', 24, []],
+  [
+    { leftOut: 'skip' },
+    'Europe/Berlin',
+    '0,30 2,3 * * *',
+    '2025-03-29T22:59Z',
+    24,
+    ['2025-03-30T01:00Z', '2025-03-30T01:30Z'],
+  ],
+  [{ leftOut: 'skip' }, 'America/Havana', '30 0 * * *', '2024-03-10T04:59Z', 24, ['2024-03-11T04:30Z']],
+  [
+    { leftOut: 'skip' },
+    'Pacific/Apia',
+    '0 12 * * *',
+    '2011-12-29T09:59Z',
+    72,
+    ['2011-12-29T22:00Z', '2011-12-30T22:00Z', '2011-12-31T22:00Z'],
+  ],
+  [
+    { leftOut: 'skip' },
+    'Europe/Berlin',
+    '0 * * * *',
+    '2025-03-30T00:30Z',
+    2,
+    ['2025-03-30T01:00Z', '2025-03-30T02:00Z'],
+  ],
+  [{ repeated: 'second' }, 'Europe/Berlin', '30 2 * * *', '2025-10-25T21:59Z', 24, ['2025-10-26T01:30Z']],
+  [
+    { repeated: 'both' },
+    'Europe/Berlin',
+    '30 2 * * *',
+    '2025-10-25T21:59Z',
+    24,
+    ['2025-10-26T00:30Z', '2025-10-26T01:30Z'],
+  ],
+  [
+    { repeated: 'second' },
+    'Europe/Berlin',
+    '0,30 1,3 * * *',
+    '2025-10-25T21:59Z',
+    5,
+    ['2025-10-25T23:00Z', '2025-10-25T23:30Z', '2025-10-26T02:00Z', '2025-10-26T02:30Z'],
+  ],
+  [{ repeated: 'second' }, 'America/New_York', '30 1 * * *', '2025-11-02T03:59Z', 24, ['2025-11-02T06:30Z']],
+  [
+    { repeated: 'both' },
+    'Australia/Lord_Howe',
+    '45 1 * * *',
+    '2025-04-05T13:29Z',
+    24,
+    ['2025-04-05T14:45Z', '2025-04-05T15:15Z'],
+  ],
+  [{ repeated: 'second' }, 'Antarctica/Troll', '30 1 * * *', '2024-10-26T21:59Z', 24, ['2024-10-27T01:30Z']],
+  [{ leftOut: 'skip', repeated: 'both' }, 'UTC', '30 2 * * *', '2025-03-29T23:59Z', 24, ['2025-03-30T02:30Z']],
+]
+
 describe('when clocks are changed', () => {
   test.each(table)('%s, %s, from %s for %i hours', (zone, cron, after, hours, expected) => {
     const [from, to] = [new Date(after), hoursAfter(after, hours)]
     expect(minutes(ticksBetween({ rule: { cron }, zone }, from, to))).toEqual(expected)
     // The table is what the rules say, not what somebody once saw.
-    expect(minutes(slowTicks(cron, zone, from, to))).toEqual(expected)
+    expect(minutes(slowTicks({ rule: { cron }, zone }, from, to))).toEqual(expected)
+  })
+
+  test.each(chosen)('%j: %s, %s, from %s for %i hours', (clockChange, zone, cron, after, hours, expected) => {
+    const calendar = { rule: { cron }, zone, clockChange }
+    const [from, to] = [new Date(after), hoursAfter(after, hours)]
+    expect(minutes(ticksBetween(calendar, from, to))).toEqual(expected)
+    expect(minutes(slowTicks(calendar, from, to))).toEqual(expected)
+  })
+
+  test('what is shown a second time is waited for also by those who look before the change', () => {
+    const calendar: Calendar = {
+      rule: { cron: '30 2 * * *' },
+      zone: 'Europe/Berlin',
+      clockChange: { repeated: 'second' },
+    }
+    expect(ticksBetween(calendar, new Date('2025-10-25T22:00Z'), new Date('2025-10-26T00:30Z'))).toEqual([])
+    expect(nextTick(calendar, new Date('2025-10-26T00:30Z'))).toEqual(new Date('2025-10-26T01:30Z'))
   })
 
   test('the table has rows enough, and zones of all kinds', () => {

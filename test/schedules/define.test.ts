@@ -34,6 +34,10 @@ describe('a schedule is refused', () => {
     ['with runs to make up for that skip each other', { missed: { all: 5 }, overlap: 'skip' }, /use queue or allow/],
     ['with ticks that wait and are then late', { missed: 'skip', overlap: 'queue' }, /use missed "one"/],
     ['with a jitter that is no time', { jitter: 'some' }, /"jitter" must be a time/],
+    ['with a change of clocks that is none', { clockChange: 'skip' }, /"clockChange" must be such as/],
+    ['with an unknown word for it', { clockChange: { leftOut: 'later' } }, /"clockChange.leftOut" must be run or skip/],
+    ['with an unknown rule for it', { clockChange: { leftout: 'run' } }, /Did you mean "leftOut"\?$/],
+    ['with clocks for what is even', { cron: undefined, every: '1h', clockChange: {} }, /"every" knows no clocks/],
     ['with a deadline that is no time', { deadline: 0 }, /"deadline" must be a time/],
   ])('%s', (_, spec, message) => {
     expect(() => define(spec)).toThrow(

@@ -1,6 +1,8 @@
 // The slow way to the same answer, without the parser and the arithmetic of the product: one step per minute, and the
 // clocks as Intl shows them. Clocks are changed on a quarter of an hour, so Intl is asked once for each.
 
+import type { Calendar } from '../../src/schedules/calendar.ts'
+
 const minute = 60_000
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -59,18 +61,35 @@ function fits(pattern: string, shown: number): boolean {
 }
 
 /** The ticks in (after, upTo], minute by minute. Begins a day earlier, to know what clocks have shown. */
-export function slowTicks(pattern: string, zone: string, after: Date, upTo: Date): Date[] {
+export function slowTicks({ rule, zone, clockChange = {} }: Clocked, after: Date, upTo: Date): Date[] {
+  const pattern = rule.cron
   const everyHour = pattern.split(' ')[1] === '*'
+  const { leftOut, repeated } = everyHour
+    ? ({ leftOut: 'skip', repeated: 'both' } as const)
+    : { leftOut: 'run', repeated: 'first', ...clockChange }
   const found: Date[] = []
   const begin = Math.floor(after.getTime() / minute) * minute - 26 * 60 * minute
   let furthest = shownAt(zone, begin - minute)
   for (let at = begin; at <= upTo.getTime(); at += minute) {
     const shown = shownAt(zone, at)
-    let due = fits(pattern, shown) && (everyHour || shown > furthest)
+    let due = fits(pattern, shown)
+    if (due && repeated === 'first') due = shown > furthest
+    if (due && repeated === 'second') due = !comesAgain(zone, at)
     // What clocks have jumped over runs now.
-    for (let left = everyHour ? shown : furthest + 1; left < shown; left++) due ||= fits(pattern, left)
+    for (let left = leftOut === 'run' ? furthest + 1 : shown; left < shown; left++) due ||= fits(pattern, left)
     furthest = Math.max(furthest, shown)
     if (due && at > after.getTime()) found.push(new Date(at))
   }
   return found
 }
+
+/** Whether clocks will show the same again within a day. */
+function comesAgain(zone: string, at: number): boolean {
+  const shown = shownAt(zone, at)
+  for (let later = at + minute; later <= at + 26 * 60 * minute; later += minute) {
+    if (shownAt(zone, later) === shown) return true
+  }
+  return false
+}
+
+type Clocked = Pick<Calendar, 'zone' | 'clockChange'> & { rule: { cron: string } }

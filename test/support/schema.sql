@@ -23,6 +23,7 @@ table batch with {fillfactor=50,autovacuum_vacuum_scale_factor=0.05,autovacuum_v
   rows_matched bigint not null default 0
   rows_quarantined bigint not null default 0
   crash_checkpoint text[]
+  crash_nonce uuid
   constraint batch_check CHECK (((state = 'running'::text) = ((nonce IS NOT NULL) AND (worker_id IS NOT NULL) AND (lease_until IS NOT NULL))))
   constraint batch_operation_id_seq_key UNIQUE (operation_id, seq)
   constraint batch_pkey PRIMARY KEY (id)
@@ -54,6 +55,13 @@ table batch_history partition by RANGE (finished_at)
   constraint batch_history_outcome_check CHECK ((outcome = ANY (ARRAY['finished'::text, 'failed'::text, 'abandoned'::text, 'retried'::text])))
   constraint batch_history_pkey PRIMARY KEY (operation_id, seq, finished_at)
   CREATE UNIQUE INDEX batch_history_pkey ON ONLY sluice.batch_history USING btree (operation_id, seq, finished_at)
+table budget with {fillfactor=50,autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_threshold=1000}
+  kind text not null
+  tokens double precision not null default 0
+  filled_at timestamp with time zone not null default clock_timestamp()
+  constraint budget_kind_check CHECK ((kind = ANY (ARRAY['rows'::text, 'wal'::text])))
+  constraint budget_pkey PRIMARY KEY (kind)
+  CREATE UNIQUE INDEX budget_pkey ON sluice.budget USING btree (kind)
 table disabled_operation
   name text not null
   reason text
@@ -320,17 +328,26 @@ table operation
   carve text not null default 'dense'::text
   carve_size integer
   run_window text
+  limiter jsonb
+  limited_at timestamp with time zone
+  limited_by uuid
+  most_lanes integer
+  lanes_at timestamp with time zone not null default clock_timestamp()
+  tunes_batches boolean not null default false
+  tuned_size integer
   constraint operation_batch_size_check CHECK ((batch_size > 0))
   constraint operation_carve_check CHECK ((carve = ANY (ARRAY['dense'::text, 'sparse'::text])))
   constraint operation_carve_size_check CHECK ((carve_size > 0))
   constraint operation_conflicts_check CHECK ((conflicts = ANY (ARRAY['table'::text, 'none'::text])))
   constraint operation_fingerprint_key UNIQUE (fingerprint)
   constraint operation_lanes_check CHECK ((lanes > 0))
+  constraint operation_most_lanes_check CHECK ((most_lanes > 0))
   constraint operation_pace_check CHECK (((pace > (0)::double precision) AND (pace <= (1)::double precision)))
   constraint operation_pkey PRIMARY KEY (id)
   constraint operation_priority_check CHECK ((priority = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text])))
   constraint operation_status_check CHECK ((status = ANY (ARRAY['awaiting_approval'::text, 'queued'::text, 'active'::text, 'held'::text, 'pausing'::text, 'paused'::text, 'verifying'::text, 'cancelling'::text])))
   constraint operation_sub_batch_size_check CHECK ((sub_batch_size > 0))
+  constraint operation_tuned_size_check CHECK ((tuned_size > 0))
   constraint operation_until_check CHECK ((until = ANY (ARRAY['end'::text, 'empty'::text])))
   CREATE INDEX operation_tenant_idx ON sluice.operation USING btree (tenant)
   CREATE UNIQUE INDEX operation_fingerprint_key ON sluice.operation USING btree (fingerprint)
@@ -454,6 +471,8 @@ table schedule_tick partition by RANGE (tick)
   constraint schedule_tick_outcome_check CHECK ((outcome = ANY (ARRAY['started'::text, 'skipped'::text, 'failed'::text])))
   constraint schedule_tick_pkey PRIMARY KEY (schedule, tick)
   CREATE UNIQUE INDEX schedule_tick_pkey ON ONLY sluice.schedule_tick USING btree (schedule, tick)
+table server_life
+  id uuid not null
 table sweep
   name text not null
   held_until timestamp with time zone
@@ -503,6 +522,7 @@ table worker
   jobs text[] not null default '{}'::text[]
   queues text[] not null default '{}'::text[]
   concurrency integer not null default 0
+  sweeps text[] not null default '{}'::text[]
   constraint worker_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
@@ -512,18 +532,21 @@ function batch_members_back(p_tallies jsonb) returns jsonb security definer set 
 function batch_members_ended(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function call_back_job_batch(b sluice.job_batch, p_kind text) returns jsonb set {"search_path=pg_catalog, pg_temp"}
 function cancel_job_batch(p_id bigint, p_reason text) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
-function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_claims_floor bigint, OUT jobs text, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_life uuid, p_claims_floor bigint, OUT jobs text, OUT life uuid, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], batches bigint[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function complete_member_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], news jsonb) set {"search_path=pg_catalog, pg_temp"}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_inbox_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_batch_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function create_partition(parent text, begins timestamp without time zone, days integer) returns integer set {"search_path=pg_catalog, pg_temp"}
+function create_partitions(parents text[], days integer, ahead integer) returns integer set {"search_path=pg_catalog, pg_temp"}
 function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_inbox_partitions(keep_days integer, keep_failed_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_batch_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function drop_partition(parent text, child text) returns integer set {"search_path=pg_catalog, pg_temp",lock_timeout=500ms}
 function drop_schedule_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function end_operation(p_id uuid, p_status text, p_reason text, p_error jsonb, p_actor text, p_failed_batch uuid) returns boolean set {"search_path=pg_catalog, pg_temp"}
 function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns TABLE(id bigint, key text, batch_id bigint) set {"search_path=pg_catalog, pg_temp"}
@@ -539,8 +562,11 @@ function job_priority(name text) returns smallint
 function join_job_batch(p_id bigint, p_member bigint) returns sluice.job_batch set {"search_path=pg_catalog, pg_temp"}
 function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
 function mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
+function old_partitions(parent text, days integer, keep_days integer) returns TABLE(child text, day date) set {"search_path=pg_catalog, pg_temp"}
 function open_job_batch(spec text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}
 function seal_job_batch(p_id bigint) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
+function set_aside_members(p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
 function settle_job_batch(p_id bigint, OUT news jsonb, OUT above jsonb) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off}
 function settle_job_batch_and_above(p_id bigint) returns jsonb set {"search_path=pg_catalog, pg_temp"}
+function tallies_by_batch(p_tallies jsonb) returns TABLE(batch bigint, succeeded integer, failed integer, died integer) set {"search_path=pg_catalog, pg_temp"}

@@ -13,7 +13,7 @@ test('four workers share the rows: each has its effect once', async () => {
   const sweep = expirePastes({ batch: 10, claim: 'table', effect: ({ row }) => void seen.push(row.short_code) })
   const all = Array.from({ length: 4 }, () => sweeping(db, [sweep]))
   await Promise.all(all.map(({ sluice }) => sluice.start()))
-  await until('all are gone', async () => (await db.value<number>('select count(*)::int from pastes')) === 1)
+  await until('all are gone', async () => (await db.value<number>('select count(*)::int from pastes')) === 1, 60_000)
   await Promise.all(all.map((at) => at[Symbol.asyncDispose]()))
   expect(seen).toHaveLength(400)
   expect(new Set(seen).size).toBe(400)
@@ -152,4 +152,32 @@ test('outside of its hours a sweep claims nothing', async () => {
   expect((await at.sluice.sweeps.get(sweep.name)).held?.reason).toMatch(/^outside its window/)
   open = true
   await at.events.event('sweep.drained')
+})
+
+test('rows whose claim is lost are taken up again, and get their status back where they are not due', async () => {
+  await using db = await pastes(12)
+  const going = gate()
+  {
+    const hang = expirePastes({ concurrency: 12, effect: () => going.passed })
+    await using first = sweeping(db, [hang], { worker: { lease: '1h', poll: '100ms', stop: '50ms' } })
+    await first.sluice.start()
+    await first.events.event('sweep.claimed')
+    await first.sluice.stop()
+  }
+  going.open()
+  const claimed = `select count(*)::int from pastes where status = 'DELETION_IN_PROGRESS'`
+  expect(await db.value(claimed)).toBe(12)
+  await db.query(`truncate sluice.sweep_claim;
+    update pastes set expires_at = now() + interval '1 day' where short_code in ('p1', 'p2')`)
+  const seen: string[] = []
+  const sweep = expirePastes({ batch: 5, effect: ({ row }) => void seen.push(row.short_code) })
+  await using second = sweeping(db, [sweep])
+  await second.sluice.start()
+  await until('none is in progress', async () => (await db.value<number>(claimed)) === 0)
+  expect(await db.query('select short_code, status, claim_nonce from pastes order by 1')).toEqual(
+    ['alive', 'p1', 'p2'].map((short_code) => ({ short_code, status: 'NOT_EXPIRED', claim_nonce: null })),
+  )
+  expect(seen).toHaveLength(10)
+  expect(new Set(seen).size).toBe(10)
+  expect(await db.value('select count(*)::int from sluice.sweep_claim')).toBe(0)
 })

@@ -46,7 +46,7 @@ test('text lines are short, marked, and safe for a terminal', () => {
 })
 
 test('what happens very often is said only when asked', () => {
-  const often = { ...lost, rowsSeen: 10, rowsMatched: 6, rowsChanged: 5, elapsedMs: 3 }
+  const often = { ...lost, rowsSeen: 10, rowsMatched: 6, rowsChanged: 5, elapsedMs: 3, walBytes: 9 }
   const quiet = logged('text')
   quiet.telemetry.emit('sub-batch.committed', often)
   expect(quiet.text()).toBe('')
@@ -54,6 +54,8 @@ test('what happens very often is said only when asked', () => {
   verbose.telemetry.emit('sub-batch.committed', often)
   expect(verbose.text()).toContain('clean batch 3: 5 of 10 rows in 3 ms')
 })
+
+const nothing = { operations: [], jobs: ['sluice.bulk'], sweeps: [], schedules: [], reconcilers: [] }
 
 test.each([
   [
@@ -75,8 +77,12 @@ test.each([
     'clean batch 3 belongs to another worker now; nothing of it was committed here (sub-batch)',
   ],
   [
-    { event: 'worker.started', payload: { workerId: 'w', pid: 7, operations: [], jobs: [] } },
-    'worker w (pid 7) takes work for nothing: the configuration lists no operation and no job',
+    { event: 'worker.started', payload: { workerId: 'w', pid: 7, ...nothing } },
+    'worker w (pid 7) takes work for nothing: the configuration lists none',
+  ],
+  [
+    { event: 'worker.started', payload: { workerId: 'w', pid: 7, ...nothing, sweeps: ['s'], schedules: ['daily'] } },
+    'worker w (pid 7) takes work for s, daily',
   ],
 ] as const)('%#: an event reads as a sentence', (event, sentence) => {
   expect(describeEvent(event as never)).toBe(sentence)

@@ -152,7 +152,7 @@ function findInvalidIndexes({ table, surroundings }: Around): PlanFinding[] {
       severity: 'warn',
       what: `${invalid.length === 1 ? 'The index' : 'The indexes'} ${listed(invalid)} of ${table} ${invalid.length === 1 ? 'is' : 'are'} not valid`,
       why: 'No query uses it, and each change may still have to write it. A build that failed leaves such an index',
-      remedy: `Run: drop index concurrently "${invalid[0]?.replaceAll('"', '""') ?? ''}"; and build it again`,
+      remedy: `Run drop index concurrently for ${invalid.map((name) => `"${name.replaceAll('"', '""')}"`).join(', ')}, and build it again`,
     },
   ]
 }

@@ -62,8 +62,8 @@ async function look(
     changes: definition.changes,
     ground: await readGround(database.control, work.walk.table),
     range: { lower: at, upper: batch.upper_key },
-    batchSize: operation.batch_size,
-    subBatchSize: operation.sub_batch_size,
+    batchSize: operation.carve_size ?? operation.batch_size,
+    subBatchSize: operation.tuned_size ?? operation.sub_batch_size,
   }
   const { findings } = await database.control.transaction((transaction) => lookAtPlans(transaction, walked), limits)
   return findings

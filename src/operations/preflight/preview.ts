@@ -12,6 +12,8 @@ import { findInDryRun } from './evidence.ts'
 import { bySeverity, refusals, type PlanFinding } from './finding.ts'
 import { lookAhead, type Prospect } from './look-ahead.ts'
 import { planOf, type PlannedStatement } from './plans.ts'
+import { lanesFrom } from '../lanes.ts'
+import { firstSizes } from '../size.ts'
 
 /** What a plan is asked for. */
 export interface OperationPlanOptions extends Pick<StartOptions, 'tenant' | 'min' | 'max'> {
@@ -62,7 +64,7 @@ export async function planOperation(
     from: planned.lowerKey,
     to: planned.carveEnd,
     scope: scope?.text ?? null,
-    estimate: estimate(prospect, definition, run),
+    estimate: estimate(prospect, { ...firstSizes(definition), lanes: lanesFrom(definition.lanes).lanes }, run),
     statements: await statementsOf(prepared, rehearsal, control),
     findings,
     refused: refusals(findings).length > 0,
@@ -72,12 +74,12 @@ export async function planOperation(
 
 async function prospectOf(
   { planned, walk, scope }: Prepared,
-  { subBatchSize: size }: OperationDefinition,
+  definition: OperationDefinition,
   control: Database['control'],
 ): Promise<Prospect> {
   const { lowerKey: lower, carveEnd: upper } = planned
   if (upper === null) return { windows: [], complete: true, see: 0, expected: 0, tableBytes: 0 }
-  return lookAhead(control, { walk, scope, range: { lower, upper }, size })
+  return lookAhead(control, { walk, scope, range: { lower, upper }, size: firstSizes(definition).subBatchSize })
 }
 
 /** From the place with the most rows in scope on: there the work has most to do. */

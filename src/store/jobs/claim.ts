@@ -64,8 +64,13 @@ export interface ClaimOrder {
   free: number
   /** How many of those on which workers have died more than once. */
   suspects: number
-  /** No claim that is still there is older. */
-  claimsFloor: string
+  floor: ClaimsFloor
+}
+
+/** No claim that is still there is older, in this life of the server. */
+export interface ClaimsFloor {
+  life: string | null
+  seq: string
 }
 
 /**
@@ -78,18 +83,18 @@ export interface ClaimOrder {
 export async function claim(
   connection: StoreConnection,
   order: ClaimOrder,
-): Promise<{ jobs: ClaimedJob[]; claimsFloor: string }> {
+): Promise<{ jobs: ClaimedJob[]; floor: ClaimsFloor }> {
   const [claimed] = await claimJobs(connection, order)
   const jobs = claimed?.jobs ?? null
   return {
     jobs: jobs === null ? [] : (JSON.parse(jobs) as Sent[]).map(receive),
-    claimsFloor: claimed?.claims_floor ?? order.claimsFloor,
+    floor: claimed === undefined ? order.floor : { life: claimed.life, seq: claimed.claims_floor },
   }
 }
 
-const claimJobs = statement<ClaimOrder, { jobs: string | null; claims_floor: string }>(
+const claimJobs = statement<ClaimOrder, { jobs: string | null; life: string | null; claims_floor: string }>(
   'job.claim',
-  `select jobs, claims_floor::text from sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+  `select jobs, life, claims_floor::text from sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   (o) => [
     o.claimId,
     o.workerId,
@@ -101,7 +106,8 @@ const claimJobs = statement<ClaimOrder, { jobs: string | null; claims_floor: str
     o.limit,
     o.free,
     o.suspects,
-    o.claimsFloor,
+    o.floor.life,
+    o.floor.seq,
   ],
   { prepare: true },
 )

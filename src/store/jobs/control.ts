@@ -42,6 +42,13 @@ export const runNow = statement<{ ids: readonly number[] }, Touched>(
   ({ ids }) => [ids],
 )
 
+/** Readies members of batches that nobody has claimed for their end; to be committed before that. */
+export const setAsideMembers = statement<{ ids: readonly number[] }, object>(
+  'job.setAsideMembers',
+  `select sluice.set_aside_members($1::bigint[])`,
+  ({ ids }) => [ids],
+)
+
 /** Ends jobs that nobody has claimed, and counts the members among them; in one statement, as nobody can claim meanwhile. */
 export const endWaiting = statement<
   { ids: readonly number[]; outcome: 'cancelled' | 'discarded'; reason: string },

@@ -227,22 +227,27 @@ export interface WorkerView {
   version: string
   operations: string[]
   jobs: string[]
+  sweeps: string[]
   queues: string[]
   concurrency: number
   running: number
   batches: number
+  /** Rows that it has claimed for its sweeps. */
+  rows: number
   started_at: Date
   seen_ms: number
 }
 
 export const listWorkers = statement<void, WorkerView>(
   'worker.list',
-  `select w.id, w.host, w.pid, w.version, w.operations, w.jobs, w.queues, w.concurrency,
+  `select w.id, w.host, w.pid, w.version, w.operations, w.jobs, w.sweeps, w.queues, w.concurrency,
      (select count(*) from sluice.job_claim k
       cross join lateral unnest(k.job_ids) r
       join sluice.job j on j.id >= lower(r) and j.id < upper(r) and (j.claim_id = k.id or j.state = 0)
       where k.worker_id = w.id) as running,
      (select count(*) from sluice.batch b where b.worker_id = w.id) as batches,
+     (select count(*) from unnest(w.sweeps) s(name)
+      join sluice.sweep_claim c on c.sweep = s.name and c.worker_id = w.id) as rows,
      w.started_at, round(1000 * extract(epoch from clock_timestamp() - w.seen_at))::bigint as seen_ms
    from sluice.worker w
    order by w.started_at, w.id`,

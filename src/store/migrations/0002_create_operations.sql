@@ -105,35 +105,84 @@ create table sluice.batch_history (
   primary key (operation_id, seq, finished_at)
 ) partition by range (finished_at);
 
--- Creates the partitions of this week and the next ones. Workers call it and need no right to create tables: it runs
--- with the rights of whoever migrated. Attaching, unlike "partition of", does not stop readers and writers.
-create function sluice.create_history_partitions(weeks_ahead integer) returns integer
+-- Creates the partition of so many days that begins at a time of UTC, unless it is there. Attaching, unlike "partition
+-- of", does not stop readers and writers.
+create function sluice.create_partition(parent text, begins timestamp, days integer) returns integer
 language plpgsql
-security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  child text := parent || '_' || to_char(begins, 'YYYYMMDD');
+begin
+  if to_regclass('sluice.' || child) is not null then
+    return 0;
+  end if;
+  execute format('create table sluice.%I (like sluice.%I including all)', child, parent);
+  execute format(
+    'alter table sluice.%I attach partition sluice.%I for values from (%L) to (%L)',
+    parent, child, begins at time zone 'UTC', (begins + days * interval '1 day') at time zone 'UTC');
+  return 1;
+end
+$$;
+
+-- Creates the partitions of tables for this day or week, and for the next ones.
+create function sluice.create_partitions(parents text[], days integer, ahead integer) returns integer
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  today timestamp := date_trunc(case days when 7 then 'week' else 'day' end, clock_timestamp() at time zone 'UTC');
   parent text;
-  child text;
-  monday timestamp;
   created integer := 0;
 begin
-  perform pg_advisory_xact_lock(hashtextextended('sluice.create_history_partitions', 0));
-  foreach parent in array array['operation_history', 'batch_history'] loop
-    for week in 0 .. least(greatest(weeks_ahead, 1), 52) loop
-      monday := date_trunc('week', clock_timestamp() at time zone 'UTC') + week * interval '7 days';
-      child := parent || '_' || to_char(monday, 'YYYYMMDD');
-      if to_regclass('sluice.' || child) is null then
-        execute format('create table sluice.%I (like sluice.%I including all)', child, parent);
-        execute format(
-          'alter table sluice.%I attach partition sluice.%I for values from (%L) to (%L)',
-          parent, child, monday at time zone 'UTC', (monday + interval '7 days') at time zone 'UTC');
-        created := created + 1;
-      end if;
+  perform pg_advisory_xact_lock(hashtextextended('sluice.create_partitions', 0));
+  foreach parent in array parents loop
+    for nth in 0 .. ahead loop
+      created := created + sluice.create_partition(parent, today + nth * days * interval '1 day', days);
     end loop;
   end loop;
   return created;
 end
+$$;
+
+-- The partitions of a table whose last day is older than the retention.
+create function sluice.old_partitions(parent text, days integer, keep_days integer) returns table (child text, day date)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select c.relname::text, to_date(right(c.relname, 8), 'YYYYMMDD')
+  from pg_inherits i
+  join pg_class c on c.oid = i.inhrelid
+  where i.inhparent = to_regclass('sluice.' || parent)
+    and c.relname ~ '_[0-9]{8}$'
+    and to_date(right(c.relname, 8), 'YYYYMMDD') + days <
+      (clock_timestamp() at time zone 'UTC')::date - greatest(keep_days, 1)
+$$;
+
+-- Drops a partition. One that somebody reads is left for the next time.
+create function sluice.drop_partition(parent text, child text) returns integer
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '500ms'
+as $$
+begin
+  -- The parent first: readers lock in that order, too.
+  execute format('lock table only sluice.%I in access exclusive mode', parent);
+  execute format('drop table sluice.%I', child);
+  return 1;
+exception when lock_not_available then
+  return 0;
+end
+$$;
+
+-- Creates the partitions of this week and the next ones. Workers call it and need no right to create tables: it runs
+-- with the rights of whoever migrated.
+create function sluice.create_history_partitions(weeks_ahead integer) returns integer
+language sql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select sluice.create_partitions(array['operation_history', 'batch_history'], 7, least(greatest(weeks_ahead, 1), 52))
 $$;
 
 revoke all on function sluice.create_history_partitions(integer) from public;

@@ -31,7 +31,9 @@ alter table sluice.batch
   add column rows_matched bigint not null default 0,
   add column rows_quarantined bigint not null default 0,
   -- Crashes count against a batch only while it gets no further.
-  add column crash_checkpoint text[];
+  add column crash_checkpoint text[],
+  -- The claim that was taken for dead last; its holder may show that it was not.
+  add column crash_nonce uuid;
 
 alter table sluice.operation_history
   add column rows_matched bigint not null default 0,
@@ -190,68 +192,22 @@ $$;
 
 -- The tables in partitions are more now, and old partitions go.
 create or replace function sluice.create_history_partitions(weeks_ahead integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  parent text;
-  child text;
-  monday timestamp;
-  created integer := 0;
-begin
-  perform pg_advisory_xact_lock(hashtextextended('sluice.create_history_partitions', 0));
-  foreach parent in array array['operation_history', 'batch_history', 'quarantine', 'transition'] loop
-    for week in 0 .. least(greatest(weeks_ahead, 1), 52) loop
-      monday := date_trunc('week', clock_timestamp() at time zone 'UTC') + week * interval '7 days';
-      child := parent || '_' || to_char(monday, 'YYYYMMDD');
-      if to_regclass('sluice.' || child) is null then
-        execute format('create table sluice.%I (like sluice.%I including all)', child, parent);
-        execute format(
-          'alter table sluice.%I attach partition sluice.%I for values from (%L) to (%L)',
-          parent, child, monday at time zone 'UTC', (monday + interval '7 days') at time zone 'UTC');
-        created := created + 1;
-      end if;
-    end loop;
-  end loop;
-  return created;
-end
+  select sluice.create_partitions(array['operation_history', 'batch_history', 'quarantine', 'transition'], 7,
+    least(greatest(weeks_ahead, 1), 52))
 $$;
 
--- Drops the partitions whose last day is older than the retention. A partition that somebody reads is left for the
--- next time.
 create function sluice.drop_history_partitions(keep_days integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  old record;
-  dropped integer := 0;
-begin
-  perform set_config('lock_timeout', '500ms', true);
-  for old in
-    select p.relname as parent, c.relname as child
-    from pg_inherits i
-    join pg_class c on c.oid = i.inhrelid
-    join pg_class p on p.oid = i.inhparent
-    where p.relnamespace = to_regnamespace('sluice')
-      and p.relname in ('operation_history', 'batch_history', 'quarantine', 'transition')
-      and c.relname ~ '_[0-9]{8}$'
-      and to_date(right(c.relname, 8), 'YYYYMMDD') + 7 <
-        (clock_timestamp() at time zone 'UTC')::date - greatest(keep_days, 1)
-  loop
-    begin
-      -- The parent first: readers lock in that order, too.
-      execute format('lock table only sluice.%I in access exclusive mode', old.parent);
-      execute format('drop table sluice.%I', old.child);
-      dropped := dropped + 1;
-    exception when lock_not_available then
-      null;
-    end;
-  end loop;
-  return dropped;
-end
+  select coalesce(sum(sluice.drop_partition(p.name, o.child)), 0)::integer
+  from unnest(array['operation_history', 'batch_history', 'quarantine', 'transition']) p(name)
+  cross join lateral sluice.old_partitions(p.name, 7, keep_days) o
 $$;
 
 revoke all on function sluice.drop_history_partitions(integer) from public;

@@ -69,6 +69,12 @@ create table sluice.job_claim (
 with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index job_claim_seq_idx on sluice.job_claim (seq);
 
+-- Which life of the server this is. Unlogged: empty after a crash, and on a standby that has taken over. Numbers that
+-- were given out and not yet on disk are given out again then, so what a worker remembers of them is worth nothing.
+create unlogged table sluice.server_life (
+  id uuid not null
+);
+
 -- Running jobs that a person wants to end. Not in the job's row, which a transactional handler has locked.
 create table sluice.job_cancel (
   job_id bigint primary key,
@@ -145,66 +151,22 @@ alter table sluice.worker
   add column concurrency integer not null default 0;
 
 create function sluice.create_job_partitions(days_ahead integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  parent text;
-  child text;
-  midnight timestamp;
-  created integer := 0;
-begin
-  perform pg_advisory_xact_lock(hashtextextended('sluice.create_job_partitions', 0));
-  foreach parent in array array['job_history', 'job_dead', 'job_attempt'] loop
-    for day in 0 .. least(greatest(days_ahead, 1), 60) loop
-      midnight := date_trunc('day', clock_timestamp() at time zone 'UTC') + day * interval '1 day';
-      child := parent || '_' || to_char(midnight, 'YYYYMMDD');
-      if to_regclass('sluice.' || child) is null then
-        execute format('create table sluice.%I (like sluice.%I including all)', child, parent);
-        execute format(
-          'alter table sluice.%I attach partition sluice.%I for values from (%L) to (%L)',
-          parent, child, midnight at time zone 'UTC', (midnight + interval '1 day') at time zone 'UTC');
-        created := created + 1;
-      end if;
-    end loop;
-  end loop;
-  return created;
-end
+  select sluice.create_partitions(array['job_history', 'job_dead', 'job_attempt'], 1,
+    least(greatest(days_ahead, 1), 60))
 $$;
 
--- Drops the days that are older than the retention. A day that somebody reads is left for the next time.
 create function sluice.drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  old record;
-  dropped integer := 0;
-begin
-  perform set_config('lock_timeout', '500ms', true);
-  for old in
-    select p.relname as parent, c.relname as child
-    from pg_inherits i
-    join pg_class c on c.oid = i.inhrelid
-    join pg_class p on p.oid = i.inhparent
-    where p.relnamespace = to_regnamespace('sluice')
-      and p.relname in ('job_history', 'job_dead', 'job_attempt')
-      and c.relname ~ '_[0-9]{8}$'
-      and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 < (clock_timestamp() at time zone 'UTC')::date
-        - greatest(case when p.relname = 'job_history' then keep_days else keep_dead_days end, 1)
-  loop
-    begin
-      execute format('lock table only sluice.%I in access exclusive mode', old.parent);
-      execute format('drop table sluice.%I', old.child);
-      dropped := dropped + 1;
-    exception when lock_not_available then
-      null;
-    end;
-  end loop;
-  return dropped;
-end
+  select coalesce(sum(sluice.drop_partition(p.name, o.child)), 0)::integer
+  from (values ('job_history', keep_days), ('job_dead', keep_dead_days), ('job_attempt', keep_dead_days)) p(name, keep)
+  cross join lateral sluice.old_partitions(p.name, 1, p.keep) o
 $$;
 
 -- Readies the heads of keys that have room. Whoever decides about a key holds its lock, and counts what is there:
@@ -283,7 +245,7 @@ as $$ select pg_advisory_xact_lock(hashtextextended('sluice.claim_jobs', 0)) $$;
 create function sluice.claim_jobs(
   p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[],
   p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer,
-  p_claims_floor bigint, out jobs text, out claims_floor bigint
+  p_life uuid, p_claims_floor bigint, out jobs text, out life uuid, out claims_floor bigint
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -381,15 +343,20 @@ begin
     from claimed c;
   end if;
   room := p_limit - cardinality(picked);
+  life := p_life;
   claims_floor := p_claims_floor;
   if room > 0 then
     perform sluice.lock_claims();
+    select l.id into life from sluice.server_life l;
+    if life is null then
+      insert into sluice.server_life (id) values (gen_random_uuid()) returning id into life;
+    end if;
     -- First the lists, then the jobs: who is on no list then is on none now.
     select range_agg(r), min(c.seq)
     into listed, claims_floor
     from sluice.job_claim c
     cross join lateral unnest(c.job_ids) r
-    where c.seq >= p_claims_floor;
+    where c.seq >= case when life = p_life then p_claims_floor else 0 end;
     if claims_floor is null then
       select last_value + is_called::integer into claims_floor from sluice.job_claim_seq_seq;
       listed := '{}';

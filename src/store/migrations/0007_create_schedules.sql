@@ -42,70 +42,25 @@ create table sluice.schedule_tick (
   primary key (schedule, tick)
 ) partition by range (tick);
 
--- Creates the partition for a tick, and those of this week and the next ones. It runs with the rights of whoever
--- migrated, so that workers need no right to create tables.
+-- Creates the partition for a tick, and those of this week and the next ones.
 create function sluice.create_schedule_partitions(around timestamptz) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  child text;
-  monday timestamp;
-  created integer := 0;
-begin
-  perform pg_advisory_xact_lock(hashtextextended('sluice.create_schedule_partitions', 0));
-  for monday in
-    select date_trunc('week', clock_timestamp() at time zone 'UTC') + week * interval '7 days'
-    from generate_series(0, 4) week
-    union
-    select date_trunc('week', around at time zone 'UTC')
-    where around between clock_timestamp() - interval '100 years' and clock_timestamp()
-  loop
-    child := 'schedule_tick_' || to_char(monday, 'YYYYMMDD');
-    if to_regclass('sluice.' || child) is null then
-      execute format('create table sluice.%I (like sluice.schedule_tick including all)', child);
-      execute format(
-        'alter table sluice.schedule_tick attach partition sluice.%I for values from (%L) to (%L)',
-        child, monday at time zone 'UTC', (monday + interval '7 days') at time zone 'UTC');
-      created := created + 1;
-    end if;
-  end loop;
-  return created;
-end
+  select sluice.create_partitions(array['schedule_tick'], 7, 4)
+    + case when around between clock_timestamp() - interval '100 years' and clock_timestamp()
+        then sluice.create_partition('schedule_tick', date_trunc('week', around at time zone 'UTC'), 7)
+        else 0 end
 $$;
 
--- Drops the partitions whose last day is older than the retention. One that somebody reads is left for the next time.
 create function sluice.drop_schedule_partitions(keep_days integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  child text;
-  dropped integer := 0;
-begin
-  perform set_config('lock_timeout', '500ms', true);
-  for child in
-    select c.relname
-    from pg_inherits i
-    join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = to_regclass('sluice.schedule_tick')
-      and c.relname ~ '_[0-9]{8}$'
-      and to_date(right(c.relname, 8), 'YYYYMMDD') + 7 <
-        (clock_timestamp() at time zone 'UTC')::date - greatest(keep_days, 1)
-  loop
-    begin
-      -- The parent first: readers lock in that order, too.
-      lock table only sluice.schedule_tick in access exclusive mode;
-      execute format('drop table sluice.%I', child);
-      dropped := dropped + 1;
-    exception when lock_not_available then
-      null;
-    end;
-  end loop;
-  return dropped;
-end
+  select coalesce(sum(sluice.drop_partition('schedule_tick', o.child)), 0)::integer
+  from sluice.old_partitions('schedule_tick', 7, keep_days) o
 $$;
 
 revoke all on function sluice.create_schedule_partitions(timestamptz) from public;

@@ -60,74 +60,32 @@ with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000)
 create index once_result_expires_at_idx on sluice.once_result (expires_at);
 
 create function sluice.create_inbox_partitions(days_ahead integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  child text;
-  midnight timestamp;
-  created integer := 0;
-begin
-  perform pg_advisory_xact_lock(hashtextextended('sluice.create_inbox_partitions', 0));
-  for day in 0 .. least(greatest(days_ahead, 1), 60) loop
-    midnight := date_trunc('day', clock_timestamp() at time zone 'UTC') + day * interval '1 day';
-    child := 'inbox_message_' || to_char(midnight, 'YYYYMMDD');
-    if to_regclass('sluice.' || child) is null then
-      execute format('create table sluice.%I (like sluice.inbox_message including all)', child);
-      execute format(
-        'alter table sluice.inbox_message attach partition sluice.%I for values from (%L) to (%L)',
-        child, midnight at time zone 'UTC', (midnight + interval '1 day') at time zone 'UTC');
-      created := created + 1;
-    end if;
-  end loop;
-  return created;
-end
+  select sluice.create_partitions(array['inbox_message'], 1, least(greatest(days_ahead, 1), 60))
 $$;
 
 -- Drops the days that are older than the retention. A day with a message that waits stays, and so does for a time one
--- with a message that failed: its job may be taken up again. A day that somebody reads is left for the next time.
+-- with a message that failed: its job may be taken up again.
 create function sluice.drop_inbox_partitions(keep_days integer, keep_failed_days integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  old record;
-  dropped integer := 0;
-begin
-  perform set_config('lock_timeout', '500ms', true);
-  for old in
-    select p.child, p.day
-    from (
-      select c.relname as child, to_date(right(c.relname, 8), 'YYYYMMDD') as day
-      from pg_inherits i
-      join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = to_regclass('sluice.inbox_message')
-        and c.relname ~ '_[0-9]{8}$'
-    ) p
-    where p.day + 1 < (clock_timestamp() at time zone 'UTC')::date - greatest(keep_days, 1)
-      and not exists (
-        select from sluice.inbox b
-        cross join (values (0::smallint), (2::smallint)) s(state)
-        cross join lateral (
-          select from sluice.inbox_key k
-          where k.inbox_id = b.id and k.state = s.state and k.state <> 1
-            and k.received_at >= p.day::timestamp at time zone 'UTC'
-            and k.received_at < (p.day + 1)::timestamp at time zone 'UTC'
-          limit 1) k
-        where s.state = 0 or p.day + 1 >= (clock_timestamp() at time zone 'UTC')::date - greatest(keep_failed_days, 1))
-  loop
-    begin
-      execute 'lock table only sluice.inbox_message in access exclusive mode';
-      execute format('drop table sluice.%I', old.child);
-      dropped := dropped + 1;
-    exception when lock_not_available then
-      null;
-    end;
-  end loop;
-  return dropped;
-end
+  select coalesce(sum(sluice.drop_partition('inbox_message', o.child)), 0)::integer
+  from sluice.old_partitions('inbox_message', 1, keep_days) o
+  where not exists (
+    select from sluice.inbox b
+    cross join (values (0::smallint), (2::smallint)) s(state)
+    cross join lateral (
+      select from sluice.inbox_key k
+      where k.inbox_id = b.id and k.state = s.state and k.state <> 1
+        and k.received_at >= o.day::timestamp at time zone 'UTC'
+        and k.received_at < (o.day + 1)::timestamp at time zone 'UTC'
+      limit 1) k
+    where s.state = 0 or o.day + 1 >= (clock_timestamp() at time zone 'UTC')::date - greatest(keep_failed_days, 1))
 $$;
 
 -- The id of an inbox, which is made if it is not there.

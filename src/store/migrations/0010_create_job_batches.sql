@@ -78,61 +78,20 @@ create index job_batch_history_id_idx on sluice.job_batch_history (id);
 create index job_batch_history_parent_id_idx on sluice.job_batch_history (parent_id) where parent_id is not null;
 
 create function sluice.create_job_batch_partitions(weeks_ahead integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  child text;
-  monday timestamp;
-  created integer := 0;
-begin
-  perform pg_advisory_xact_lock(hashtextextended('sluice.create_job_batch_partitions', 0));
-  for week in 0 .. least(greatest(weeks_ahead, 1), 52) loop
-    monday := date_trunc('week', clock_timestamp() at time zone 'UTC') + week * interval '7 days';
-    child := 'job_batch_history_' || to_char(monday, 'YYYYMMDD');
-    if to_regclass('sluice.' || child) is null then
-      execute format('create table sluice.%I (like sluice.job_batch_history including all)', child);
-      execute format(
-        'alter table sluice.job_batch_history attach partition sluice.%I for values from (%L) to (%L)',
-        child, monday at time zone 'UTC', (monday + interval '7 days') at time zone 'UTC');
-      created := created + 1;
-    end if;
-  end loop;
-  return created;
-end
+  select sluice.create_partitions(array['job_batch_history'], 7, least(greatest(weeks_ahead, 1), 52))
 $$;
 
--- Drops the weeks that are older than the retention. A week that somebody reads is left for the next time.
 create function sluice.drop_job_batch_partitions(keep_days integer) returns integer
-language plpgsql
+language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  old text;
-  dropped integer := 0;
-begin
-  perform set_config('lock_timeout', '500ms', true);
-  for old in
-    select c.relname
-    from pg_inherits i
-    join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = to_regclass('sluice.job_batch_history')
-      and c.relname ~ '_[0-9]{8}$'
-      and to_date(right(c.relname, 8), 'YYYYMMDD') + 7 < (clock_timestamp() at time zone 'UTC')::date
-        - greatest(keep_days, 1)
-  loop
-    begin
-      lock table only sluice.job_batch_history in access exclusive mode;
-      execute format('drop table sluice.%I', old);
-      dropped := dropped + 1;
-    exception when lock_not_available then
-      null;
-    end;
-  end loop;
-  return dropped;
-end
+  select coalesce(sum(sluice.drop_partition('job_batch_history', o.child)), 0)::integer
+  from sluice.old_partitions('job_batch_history', 7, keep_days) o
 $$;
 
 -- Enqueues a callback, unless there is none of that kind or it was enqueued before. Gives what happened.
@@ -237,8 +196,20 @@ begin
 end
 $$;
 
--- Counts members that have ended, in the transaction in which they end: one call for all of them. Takes an array of
--- {"batch", "succeeded", "failed", "died"}; gives what happened.
+-- Sums an array of {"batch", "succeeded", "failed", "died"} by batch.
+create function sluice.tallies_by_batch(p_tallies jsonb)
+returns table (batch bigint, succeeded integer, failed integer, died integer)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select x.batch, coalesce(sum(x.succeeded), 0)::integer, coalesce(sum(x.failed), 0)::integer,
+    coalesce(sum(x.died), 0)::integer
+  from jsonb_to_recordset(p_tallies) x(batch bigint, succeeded integer, failed integer, died integer)
+  group by x.batch
+$$;
+
+-- Counts members that have ended, in the transaction in which they end: one call for all of them. Takes tallies; gives
+-- what happened.
 create function sluice.batch_members_ended(p_tallies jsonb) returns jsonb
 language plpgsql
 security definer
@@ -256,7 +227,7 @@ begin
     for b in
       select j.id
       from sluice.job_batch j
-      where j.id in (select (t.value ->> 'batch')::bigint from jsonb_array_elements(tallies) t)
+      where j.id in (select t.batch from sluice.tallies_by_batch(tallies) t)
         and (j.parent_id is not null) = nested
       order by j.id
       for no key update
@@ -270,11 +241,8 @@ begin
       update sluice.job_batch j
       set total = j.total + (select coalesce(sum(members), 0) from added), succeeded = j.succeeded + t.succeeded,
         failed = j.failed + t.failed, died = j.died + t.died, touched_at = clock_timestamp()
-      from (select coalesce(sum(x.succeeded), 0) as succeeded, coalesce(sum(x.failed), 0) as failed,
-              coalesce(sum(x.died), 0) as died
-            from jsonb_to_recordset(tallies) x(batch bigint, succeeded integer, failed integer, died integer)
-            where x.batch = b.id) t
-      where j.id = b.id;
+      from sluice.tallies_by_batch(tallies) t
+      where j.id = b.id and t.batch = b.id;
       settled := sluice.settle_job_batch(b.id);
       news := news || settled.news;
       if settled.above is not null then
@@ -322,6 +290,28 @@ begin
       from (select id, count(*) as n from unnest(done.batches) id group by id) b));
   end if;
   return next;
+end
+$$;
+
+-- Readies new members that nobody has claimed for their end: from then on, who claims one must lock its row. To end a
+-- member is to wait for its batch, and whoever holds the lock of claims waits for nobody: so this is committed first.
+create function sluice.set_aside_members(p_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from sluice.job where id = any(p_ids) and batch_id is not null and state = 0 order by id for update;
+  if not found then
+    return;
+  end if;
+  perform sluice.lock_claims();
+  with listed as materialized (
+    select r from sluice.job_claim c cross join lateral unnest(c.job_ids) r
+  )
+  update sluice.job j
+  set state = 4
+  where j.id = any(p_ids) and j.batch_id is not null and j.state = 0
+    and not exists (select from listed l where l.r @> j.id);
 end
 $$;
 
@@ -487,7 +477,7 @@ end
 $$;
 
 -- Takes back that members failed: they were taken up again, in this transaction. A batch that was over is not any more.
--- Takes an array of {"batch", "failed"}.
+-- Takes tallies.
 create function sluice.batch_members_back(p_tallies jsonb) returns jsonb
 language plpgsql
 security definer
@@ -502,11 +492,10 @@ declare
 begin
   foreach nested in array array[true, false] loop
     for g in
-      select x.batch as id, sum(x.failed)::integer as failed
-      from jsonb_to_recordset(tallies) x(batch bigint, failed integer)
-      where exists (select from sluice.job_batch b where b.id = x.batch and (b.parent_id is not null) = nested)
-        or exists (select from sluice.job_batch_history h where h.id = x.batch and (h.parent_id is not null) = nested)
-      group by 1
+      select t.batch as id, t.failed
+      from sluice.tallies_by_batch(tallies) t
+      where exists (select from sluice.job_batch b where b.id = t.batch and (b.parent_id is not null) = nested)
+        or exists (select from sluice.job_batch_history h where h.id = t.batch and (h.parent_id is not null) = nested)
       order by 1
     loop
       -- Twice: what is not live now may have been brought back by another meanwhile, or is by this.

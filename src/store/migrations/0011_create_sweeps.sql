@@ -1,5 +1,7 @@
 -- Sweeps: claim rows of a user's table, have an effect outside of the database, finalise the rows under the same claim.
 
+alter table sluice.worker add column sweeps text[] not null default '{}';
+
 -- What all processes must know of a sweep.
 create table sluice.sweep (
   name        text primary key,

@@ -6,6 +6,8 @@ import type { TestDatabase } from '../../support/database.ts'
 /** Rows that are to come to their end, whatever happens to the queue. */
 export interface Story {
   table: string
+  /** How many of them the full form has. */
+  rows: number
   schema: string
   /** Module text of the workers, which makes `jobs` and `patterns`. */
   jobs: string
@@ -28,6 +30,7 @@ const finish = defineJob({ name: 'finish', args: idArgs, unique: {}, perform: ()
 /** Records with a state, a job for each, and a reconciler. */
 export const records: Story = {
   table: 'records',
+  rows: 20_000,
   schema: `
     create table records (id int primary key, state text not null default 'pending', done int not null default 0,
       changed_at timestamptz not null default clock_timestamp());
@@ -78,6 +81,8 @@ const orders = defineMachine({
 /** Rows of a machine: one step in the transaction, one with an effect outside, one that polls. */
 export const machines: Story = {
   table: 'orders',
+  // Each takes four jobs, and a worker that is killed costs its lease.
+  rows: 3_000,
   schema: `
     create table orders (id int primary key, state text not null default 'pending',
       state_changed_at timestamptz not null default clock_timestamp());
@@ -110,7 +115,7 @@ const patterns = { machines: [defineMachine({
   } })] }`,
   config: { machines: [orders] },
   async begin(sluice, ids) {
-    for (const id of ids) await sluice.machines.start(orders, id)
+    await Promise.all(ids.map(async (id) => sluice.machines.start(orders, id)))
   },
   ended: `select count(*)::int from orders where state = 'done'`,
   wrong: async (db, rows) => ({

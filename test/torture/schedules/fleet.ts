@@ -26,12 +26,13 @@ const ticksOf = ({ events }: SpawnedWorker): number => events.count('schedule.ti
 /** Worker processes that keep one schedule, to be killed and replaced. */
 export class ClockFleet implements AsyncDisposable {
   readonly #db: TestDatabase
-  readonly #skewed: boolean
+  readonly #route: (url: string) => string
   readonly #all: SpawnedWorker[] = []
 
-  constructor(db: TestDatabase, { skewed }: { skewed: boolean }) {
+  /** Clocks of the workers are ten minutes ahead, right, or ten minutes behind. */
+  constructor(db: TestDatabase, route: (url: string) => string) {
     this.#db = db
-    this.#skewed = skewed
+    this.#route = route
   }
 
   async start(size: number): Promise<void> {
@@ -40,8 +41,14 @@ export class ClockFleet implements AsyncDisposable {
   }
 
   async spawn(): Promise<SpawnedWorker> {
-    const skewMs = this.#skewed ? (skews[this.#all.length % skews.length] ?? 0) : 0
-    const worker = await spawnWorker({ url: this.#db.workerUrl, jobs: everySecond, schedules: '', profile, skewMs })
+    const skewMs = skews[this.#all.length % skews.length] ?? 0
+    const worker = await spawnWorker({
+      url: this.#route(this.#db.workerUrl),
+      jobs: everySecond,
+      schedules: '',
+      profile,
+      skewMs,
+    })
     this.#all.push(worker)
     return worker
   }

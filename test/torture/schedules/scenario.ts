@@ -1,12 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { spawnWorker } from '../../support/worker.ts'
 import { until } from '../../support/wait.ts'
+import { startFaultProxy } from '../../support/fault-proxy/index.ts'
 import { ClockFleet } from './fleet.ts'
+import type { TickHarm } from './harms.ts'
 
 /** What became of a schedule that is due every second. */
-export interface KillOutcome {
-  kills: number
+export interface HarmOutcome {
+  /** Harms that really hit. */
+  hits: number
+  /** Of those, while the worker had a transaction open. */
+  inTransaction: number
   /** Seconds from the first tick to the last. */
   seconds: number
   rows: number
@@ -18,40 +22,36 @@ export interface KillOutcome {
   elapsedMs: number
 }
 
-/** SIGKILLs workers within 200 ms of a tick, before or after it; each is replaced. Their clocks differ by 20 minutes. */
-export async function killAtTicks(plan: {
+export interface HarmPlan {
   clusterUrl: string
-  kills: number
+  times: number
   processes: number
-}): Promise<KillOutcome> {
+}
+
+/** Harms workers around ticks, again and again. Their clocks differ by 20 minutes. */
+export async function harmAtTicks(harm: TickHarm, plan: HarmPlan): Promise<HarmOutcome> {
   const began = Date.now()
+  const upstream = new URL(plan.clusterUrl)
+  await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
   await using db = await testDatabase(plan.clusterUrl)
-  await using fleet = new ClockFleet(db, { skewed: true })
+  await using fleet = new ClockFleet(db, (url) => proxy.url(url))
   await fleet.start(plan.processes)
-  let kills = 0
-  for (; kills < plan.kills; kills++) {
-    await sleep(await msToTick(db, -200 + Math.random() * 400))
-    const victim = await fleet.victim(kills % 2 === 0 ? 'settler' : 'any')
-    victim.kill('SIGKILL')
-    await victim.exited
-    await fleet.spawn()
+  let [hits, inTransaction] = [0, 0]
+  for (let nth = 0; nth < plan.times; nth++) {
+    const hit = await harm({ db, fleet, proxy, nth })
+    if (hit !== 'missed') hits += 1
+    if (hit === 'in transaction') inTransaction += 1
   }
-  const last = new Date()
-  await until('all ticks up to the last kill are settled', () => isSettledTo(db, last), 60_000)
+  const last = await db.value<Date>('select clock_timestamp()')
+  await until('all ticks up to the last harm are settled', () => isSettledTo(db, last), 60_000)
   await fleet.stop()
   return {
-    kills,
+    hits,
+    inTransaction,
     ...(await judge(db)),
     settlers: fleet.settledBy.filter((n) => n > 0).length,
     elapsedMs: Date.now() - began,
   }
-}
-
-/** How long it is to the next whole second of the database, and so much more or less. */
-async function msToTick(db: TestDatabase, aside: number): Promise<number> {
-  const past = await db.value<number>(`select (extract(milliseconds from clock_timestamp())::int % 1000)`)
-  const wait = 1_000 - past + aside
-  return wait < 0 ? wait + 1_000 : wait
 }
 
 async function isSettledTo(db: TestDatabase, moment: Date): Promise<boolean> {
@@ -59,8 +59,10 @@ async function isSettledTo(db: TestDatabase, moment: Date): Promise<boolean> {
   return to !== null && to >= moment
 }
 
-async function judge(db: TestDatabase): Promise<Omit<KillOutcome, 'kills' | 'settlers' | 'elapsedMs'>> {
-  const [row] = await db.query<Omit<KillOutcome, 'kills' | 'settlers' | 'elapsedMs'>>(
+type Judgement = Pick<HarmOutcome, 'seconds' | 'rows' | 'jobs' | 'wrongJobs'>
+
+async function judge(db: TestDatabase): Promise<Judgement> {
+  const [row] = await db.query<Judgement>(
     `with tick as (
        select t.tick, t.job_id from sluice.schedule_tick t where t.outcome = 'started'
      ), job as (
@@ -79,7 +81,7 @@ async function judge(db: TestDatabase): Promise<Omit<KillOutcome, 'kills' | 'set
 }
 
 /** One row and one job for each second, and each the other's. */
-export function isExact({ seconds, rows, jobs, wrongJobs }: KillOutcome): boolean {
+export function isExact({ seconds, rows, jobs, wrongJobs }: Judgement): boolean {
   return rows === seconds && jobs === rows && wrongJobs === 0
 }
 

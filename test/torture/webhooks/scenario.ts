@@ -14,6 +14,8 @@ export interface WebhookPlan {
   kills: number
   webKills: number
   senders?: number
+  /** Deliveries per second; without it as fast as they are answered. */
+  rate?: number
   workers?: number
   pauseMs?: number
   package?: URL
@@ -50,10 +52,11 @@ export async function tortureWebhooks(plan: WebhookPlan): Promise<WebhookOutcome
   const webs = [new Web({ url: db.workerUrl, ...home }), new Web({ url: db.workerUrl, ...home })]
   await using _webs = { [Symbol.asyncDispose]: async () => void (await Promise.all(webs.map((web) => web.kill()))) }
   await Promise.all([crew.start(), ...webs.map((web) => web.start())])
-  const { notifications, senders = 16 } = plan
+  const { notifications, senders = 16, rate } = plan
+  const sendingFrom = Date.now()
   const harming = Promise.all([killWorkers(crew, plan), killWebs(webs, { db, ...plan })])
-  const sent = await sendAll({ notifications, senders, ports: () => webs.map(({ port }) => port) })
-  const sendingMs = Date.now() - began
+  const sent = await sendAll({ notifications, senders, rate, ports: () => webs.map(({ port }) => port) })
+  const sendingMs = Date.now() - sendingFrom
   const [kills, webKills] = await harming
   const quarantined = await drain(db)
   return {
@@ -169,13 +172,18 @@ class Crew implements AsyncDisposable {
   }
 }
 
+/** What was seen of a worker's events so far: reading all of them each time would slow the senders beside it. */
+const seen = new WeakMap<SpawnedWorker, { upTo: number; open: Set<number> }>()
+
 /** Whether a handler has said that its row is written and has not ended since. */
-function isWriting({ events }: SpawnedWorker): boolean {
-  const open = new Set<number>()
-  for (const { event, payload } of events.all) {
+function isWriting(worker: SpawnedWorker): boolean {
+  const { upTo, open } = seen.get(worker) ?? { upTo: 0, open: new Set<number>() }
+  const { all } = worker.events
+  for (const { event, payload } of all.slice(upTo)) {
     if (event === 'job.logged') open.add(payload.jobId)
     else if (event === 'job.finished' || event === 'job.lost' || event === 'job.retried') open.delete(payload.jobId)
   }
+  seen.set(worker, { upTo: all.length, open })
   return open.size > 0
 }
 

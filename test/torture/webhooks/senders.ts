@@ -9,6 +9,7 @@ interface Answer {
 /** What the senders saw. */
 export interface Sent {
   deliveries: number
+  perSecond: number
   /** Answers that were no answer: a dead process, or "send again". */
   again: number
   /** Notifications that were answered as new more than once, which must not be. */
@@ -20,16 +21,19 @@ export interface Sent {
 
 interface Order {
   notifications: number
+  /** How many deliveries may be under way at once. */
   senders: number
+  /** Deliveries per second, at random moments, whatever the answers do. Without it each sender waits for its answer. */
+  rate?: number | undefined
   ports: () => number[]
 }
 
 /** A source with many senders: each notification is delivered 1 to 6 times, and each delivery repeated until taken. */
-export async function sendAll({ notifications, senders, ports }: Order): Promise<Sent> {
+export async function sendAll({ notifications, senders, rate, ports }: Order): Promise<Sent> {
   const agent = new Agent({ keepAlive: true, maxSockets: senders })
   const took: number[] = []
   const news = new Map<number, number>()
-  let [again, next] = [0, 0]
+  let again = 0
   const queue = deliveries(notifications)
   const deliver = async (n: number, nth: number): Promise<void> => {
     for (let attempt = 0; ; attempt++) {
@@ -44,6 +48,21 @@ export async function sendAll({ notifications, senders, ports }: Order): Promise
       await sleep(20 + Math.random() * 100)
     }
   }
+  const began = performance.now()
+  await (rate === undefined ? asFastAsAnswered(queue, senders, deliver) : atRate(queue, rate, deliver))
+  const perSecond = Math.round(queue.length / ((performance.now() - began) / 1_000))
+  agent.destroy()
+  const sorted = took.toSorted((a, b) => a - b)
+  const at = (share: number): number =>
+    Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) * 10) / 10
+  const newTwice = [...news.values()].filter((times) => times > 1).length
+  return { deliveries: queue.length, perSecond, again, newTwice, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+}
+
+type Deliver = (n: number, nth: number) => Promise<void>
+
+async function asFastAsAnswered(queue: readonly number[], senders: number, deliver: Deliver): Promise<void> {
+  let next = 0
   await Promise.all(
     Array.from({ length: senders }, async () => {
       while (next < queue.length) {
@@ -52,12 +71,20 @@ export async function sendAll({ notifications, senders, ports }: Order): Promise
       }
     }),
   )
-  agent.destroy()
-  const sorted = took.toSorted((a, b) => a - b)
-  const at = (share: number): number =>
-    Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) * 10) / 10
-  const newTwice = [...news.values()].filter((times) => times > 1).length
-  return { deliveries: queue.length, again, newTwice, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+}
+
+/** Nobody waits for an answer before the next delivery: a slow answer does not make the source slower. */
+async function atRate(queue: readonly number[], rate: number, deliver: Deliver): Promise<void> {
+  const began = performance.now()
+  const under: Promise<void>[] = []
+  let due = 0
+  for (const [nth, n] of queue.entries()) {
+    due += (-Math.log(1 - Math.random()) * 1_000) / rate
+    const waitMs = due - (performance.now() - began)
+    if (waitMs > 0) await sleep(waitMs)
+    under.push(deliver(n, nth))
+  }
+  await Promise.all(under)
 }
 
 /** 1 to 6 of each, most of them at the same moment as the first, the others any time later. */

@@ -15,7 +15,7 @@ export const addSet: CommandAdder = (parent, shell) => {
   const command = parent
     .command('set <id>')
     .description('change limits of an operation while it runs')
-    .option('--lanes <n>', 'batches at once', wholeNumber(1, 10_000_000))
+    .option('--lanes <n>', 'batches at once, or auto: as many as pay and the load allows', parseLanes)
     .option('--pace <share>', 'share of the time that each lane works, above 0 and up to 1', parsePace)
     .option('--sub-batch-size <n>', 'rows per sub-batch, at most', wholeNumber(1, 10_000_000))
     .addOption(
@@ -49,6 +49,8 @@ function limitsOf({ lanes, pace, subBatchSize, priority, window }: SetOptions): 
     ...(window === undefined ? {} : { window: window === 'none' ? null : window }),
   }
 }
+
+const parseLanes = (text: string): number | 'auto' => (text === 'auto' ? text : wholeNumber(1, 10_000_000)(text))
 
 function parsePace(text: string): number {
   const pace = text.trim() === '' ? Number.NaN : Number(text)

@@ -1,0 +1,277 @@
+/**
+ * The governor: as fast as the database allows, and no faster.
+ *
+ * The model. Probes measure the database, each with a soft and a hard limit. A sampler reads them once a second in the
+ * background, for all operations of the process. From what it read, a pure function makes the pace of each operation:
+ * the share of the time that its lanes may work, what limits it, and whether it has to stop. Lanes ask for the pace
+ * between two transactions and rest accordingly, never inside one. A stop is a hold of the operation with a reason and
+ * an end: its batches are given back and take no slot.
+ *
+ * The invariants. The worst signal counts. Budgets that cannot be read any more stop the work, gauges keep their last
+ * value. A person's pace is an upper bound. A hold ends by itself: when the signals have been calm for a while, or at
+ * the time that is written down with it.
+ *
+ * On a crash nothing is left but a hold whose time runs out. Every process decides for itself from what it sees, so
+ * there is no leader; one that sees a reason to hold an operation holds it for all.
+ */
+import { errorRecord } from '../std/error-record.ts'
+import { sleep } from '../std/sleep.ts'
+import { endGoverned, holdGoverned, noteLimiter } from '../store/governing.ts'
+import type { Crew, Shift } from '../runtime/crew.ts'
+import type { Database } from '../store/database.ts'
+import { Pool } from '../store/pool.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import { Budget, type BudgetOptions } from './budget.ts'
+import { Course, type Governed } from './course.ts'
+import { limiterInWords } from './limiter.ts'
+import { settleLanes } from './settle-lanes.ts'
+import type { Blindness, Probe } from './probe.ts'
+import { signalOf } from './reading.ts'
+import { Sampler } from './sampler.ts'
+
+/** How the governor works. */
+export interface GovernorOptions {
+  everyMs: number
+  /** How long a hold may last without making its signal better. */
+  patienceMs: number
+  cores: number
+  probes: readonly Probe[]
+  budget: BudgetOptions
+}
+
+interface Deps {
+  database: Database
+  telemetry: Telemetry
+}
+
+/** What a sub-batch did, and the pace that a person allows. */
+export interface Done {
+  elapsedMs: number
+  rowsChanged: number
+  walBytes: number
+  pace: number
+}
+
+/** Who rests: aborts when it has to stop, and is told that resting is no standstill. */
+export interface Resting {
+  signal: AbortSignal
+  alive: () => void
+}
+
+/** The governor of one batch that runs. */
+export interface BatchGovernor {
+  /** How busy the database is with the work of others, from 0 to 1. */
+  readonly load: number
+  /** Whether the operation has to stop; then it is on hold, for all processes. */
+  mustHold(signal: AbortSignal): Promise<boolean>
+  /** Rests between two transactions, as the pace and the budget ask for. */
+  rest(done: Done, resting: Resting): Promise<void>
+  /** The batch is over. */
+  end(): void
+}
+
+/** The longest rest in one go: what changes meanwhile must show within a second. */
+const napMs = 200
+/** A limiter is written down this often at most while it stays the same. */
+const tellEveryMs = 5_000
+
+export class Governor implements Crew {
+  readonly #options: GovernorOptions
+  readonly #deps: Deps
+  readonly #sampler: Sampler
+  readonly #budget: Budget
+  readonly #pool: Pool
+  readonly #courses = new Map<string, Course>()
+  readonly #shifts = new Set<AbortSignal>()
+  #sampling: { over: AbortController; done: Promise<void> } | undefined
+  #busyMs = 0
+  #committed = 0
+  #workerId = ''
+
+  constructor(options: GovernorOptions, deps: Deps) {
+    this.#options = options
+    this.#deps = deps
+    const { database, telemetry } = deps
+    const { options: how, pooled } = database
+    const timeouts = { statementMs: 1_000, lockMs: 200, idleInTransactionMs: 5_000 }
+    this.#pool = new Pool({ ...how, purpose: 'health', size: 1, pooled, timeouts })
+    this.#budget = new Budget(options.budget, database.control)
+    const work = {
+      tables: () => [...new Set([...this.#courses.values()].map(({ operation }) => operation.table))],
+      busyMs: () => this.#busyMs,
+      committed: () => this.#committed,
+    }
+    const looked = (): Promise<void> => this.#looked()
+    this.#sampler = new Sampler(options, { connection: this.#pool, telemetry, work, looked })
+  }
+
+  /** Samples as long as anybody works in this process. */
+  async work({ stopping, workerId }: Pick<Shift, 'stopping' | 'workerId'>): Promise<void> {
+    this.#workerId = workerId
+    this.#shifts.add(stopping)
+    this.#sampling ??= this.#sample()
+    if (!stopping.aborted) await new Promise((resolve) => stopping.addEventListener('abort', resolve, { once: true }))
+    this.#shifts.delete(stopping)
+    const sampling = this.#sampling
+    if (this.#shifts.size > 0) return
+    this.#sampling = undefined
+    sampling?.over.abort()
+    await sampling?.done
+  }
+
+  /** Closes its connection. */
+  async close(): Promise<void> {
+    await this.#pool.end()
+  }
+
+  /** Each probe with what it cannot see with this role. */
+  async examine(): Promise<{ probe: Probe; blindness: Blindness | undefined }[]> {
+    return this.#sampler.examine()
+  }
+
+  /** Governs a batch that is about to run. */
+  govern(operation: Governed): BatchGovernor {
+    const course = this.#courseOf(operation)
+    course.running += 1
+    this.#sampler.rouse()
+    let owedMs = 0
+    return {
+      get load() {
+        return course.load
+      },
+      mustHold: (signal) => this.#mustHold(course, signal),
+      rest: async (done, resting) => {
+        this.#committed += 1
+        this.#busyMs += done.elapsedMs
+        course.note(done.elapsedMs, performance.now())
+        await this.#pay(done, resting)
+        owedMs = await rest(course, { ...done, owedMs }, resting)
+      },
+      end: () => {
+        course.running -= 1
+        this.#forget(course)
+      },
+    }
+  }
+
+  /** Whether an operation has to wait that is about to be taken up; then it is on hold, for all processes. */
+  async keepsOut(operation: Governed): Promise<boolean> {
+    const course = this.#courses.get(operation.id)
+    if (course?.pace.held !== true) return false
+    await this.#hold(course)
+    return true
+  }
+
+  #courseOf(operation: Governed): Course {
+    const course = this.#courses.get(operation.id) ?? new Course(operation)
+    this.#courses.set(operation.id, course)
+    return course
+  }
+
+  /** A course is kept while batches of it run here, and while this process has to end its hold. */
+  #forget(course: Course): void {
+    if (course.running === 0 && course.heldFor === undefined) this.#courses.delete(course.operation.id)
+  }
+
+  async #mustHold(course: Course, signal: AbortSignal): Promise<boolean> {
+    await this.#sampler.fresh(signal)
+    if (!course.followed) this.#follow(course, performance.now())
+    if (!course.pace.held) return false
+    await this.#hold(course)
+    return true
+  }
+
+  async #hold(course: Course): Promise<void> {
+    const { id, name } = course.operation
+    const { limiter } = course.pace
+    const reason = limiter === undefined ? 'the database needs a rest' : limiterInWords(limiter)
+    const waitMs = course.nextWaitMs(Math.random())
+    const [held] = await holdGoverned(this.#deps.database.control, { id, reason, waitMs })
+    if (held === undefined) return
+    course.heldFor = reason
+    this.#deps.telemetry.emit('operation.held', { operationId: id, name, reason, until: held.until })
+  }
+
+  async #pay({ rowsChanged: rows, walBytes }: Done, resting: Resting): Promise<void> {
+    try {
+      await this.#budget.pay({ rows, walBytes }, resting)
+    } catch (error) {
+      // Whoever works finds out what the database lacks; what was not paid for is forgotten.
+      this.#warn('could not take from the budget', error)
+    }
+  }
+
+  #sample(): { over: AbortController; done: Promise<void> } {
+    const over = new AbortController()
+    return { over, done: this.#sampler.run(over.signal) }
+  }
+
+  /** After each look: the pace of every operation, and what there is to say about it. */
+  async #looked(): Promise<void> {
+    const nowMs = performance.now()
+    for (const course of this.#courses.values()) {
+      this.#follow(course, nowMs)
+      try {
+        await this.#tell(course, nowMs)
+        if (!course.pace.held && course.heldFor !== undefined) await this.#endHold(course, course.heldFor)
+        await settleLanes(this.#deps.database.control, course, nowMs)
+      } catch (error) {
+        // The next look says it again; a hold ends at its time in any case.
+        this.#warn('could not say what limits an operation', error)
+      }
+    }
+  }
+
+  #follow(course: Course, nowMs: number): void {
+    const { table } = course.operation
+    const signals = this.#sampler.sighted.map((probe) => signalOf(probe, this.#sampler.reading(probe, table)))
+    course.follow(signals, { nowMs, patienceMs: this.#options.patienceMs })
+  }
+
+  async #endHold(course: Course, reason: string): Promise<void> {
+    await endGoverned(this.#deps.database.control, { id: course.operation.id, reason })
+    course.heldFor = undefined
+    this.#forget(course)
+  }
+
+  /** Says what limits an operation when that changes, and now and then while it lasts. */
+  async #tell(course: Course, nowMs: number): Promise<void> {
+    const { limiter, share } = course.pace
+    const { id, name } = course.operation
+    const changed = limiter?.probe !== course.told.probe
+    if (!changed && (limiter === undefined || nowMs - course.told.atMs < tellEveryMs)) return
+    course.told = { probe: limiter?.probe, atMs: nowMs }
+    const record = limiter === undefined ? null : { ...limiter, share, sentence: limiterInWords(limiter) }
+    await noteLimiter(this.#deps.database.control, { id, by: this.#workerId, limiter: record })
+    if (!changed) return
+    const { probe = null, value = null, soft = null, hard = null } = limiter ?? {}
+    const reason = limiter === undefined ? null : limiterInWords(limiter)
+    this.#deps.telemetry.emit('operation.limited', { operationId: id, name, probe, value, soft, hard, share, reason })
+  }
+
+  #warn(what: string, error: unknown): void {
+    this.#deps.telemetry.emit('warning', { message: `The governor ${what}: ${errorRecord(error).message}` })
+  }
+}
+
+/**
+ * Rests as long as the pace asks for, which may change meanwhile; gives what is owed. Rests that are shorter than a
+ * timer is exact are put together.
+ */
+async function rest(
+  course: Course,
+  { elapsedMs, pace, owedMs }: Done & { owedMs: number },
+  { signal, alive }: Resting,
+): Promise<number> {
+  let restedMs = -owedMs
+  for (;;) {
+    const share = Math.min(pace, course.pace.share)
+    if (course.pace.held || signal.aborted) return 0
+    const leftMs = elapsedMs * (1 / share - 1) - restedMs
+    if (leftMs < 1) return Math.max(0, leftMs)
+    const began = performance.now()
+    await sleep(Math.min(leftMs, napMs), signal)
+    restedMs += performance.now() - began
+    alive()
+  }
+}

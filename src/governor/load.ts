@@ -1,0 +1,24 @@
+import type { Signal } from './signal.ts'
+
+/** From here on others are there, and from there on the server is theirs: active sessions of others per core. */
+const quiet = 0.05
+const busy = 0.3
+/** A commit takes that many times as long as usual: something is going on, and something serious is. */
+const slowCommit = 2
+const slowestCommit = 8
+
+const between = (value: number, low: number, high: number): number =>
+  Math.min(1, Math.max(0, (value - low) / (high - low)))
+
+/**
+ * How busy the database is with the work of others, from 0 to 1. This is not the pace: long before anything has to be
+ * slowed down, transactions should be short, because others wait for the end of ours.
+ */
+export function loadOf(signals: readonly Pick<Signal, 'name' | 'value'>[]): number {
+  const value = (name: string): number => signals.find((signal) => signal.name === name)?.value ?? 0
+  return Math.max(
+    between(value('activeSessions'), quiet, busy),
+    value('lockWaits') > 0 ? 1 : 0,
+    between(value('commitTime'), slowCommit, slowestCommit),
+  )
+}

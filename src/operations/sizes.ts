@@ -1,0 +1,44 @@
+import { learn, shrink, sizing, targetMs, type Aim, type Sizing, type Unit } from './size.ts'
+
+interface Circumstances {
+  /** The work is in no transaction. */
+  external: boolean
+  most: number
+  /** How busy the database is with the work of others, from 0 to 1. */
+  load: number
+}
+
+/** The sizes that a process has found, by operation. */
+export class Sizes {
+  readonly #found = new Map<string, Sizing>()
+
+  /** Rows of the next sub-batch; `known`: what others have found, for who has found nothing yet. */
+  rows(operationId: string, known: number): number {
+    return (this.#found.get(operationId) ?? sizing(known)).rows
+  }
+
+  /** Learns from a sub-batch, and gives the rows of the next one. */
+  learn(operationId: string, unit: Unit, { external, most, load }: Circumstances): number {
+    const before = this.#found.get(operationId) ?? sizing(unit.rows)
+    const aim = external ? { ...outside, most } : { ...inside, targetMs: targetMs(load), most }
+    const found = learn(before, unit, aim)
+    this.#found.set(operationId, found)
+    return found.rows
+  }
+
+  /** A sub-batch ran into a limit. */
+  shrink(operationId: string): void {
+    const before = this.#found.get(operationId)
+    if (before !== undefined) this.#found.set(operationId, shrink(before))
+  }
+
+  forget(operationId: string): void {
+    this.#found.delete(operationId)
+  }
+}
+
+/** No transaction is open for longer, whatever the target; and no sub-batch writes more log. */
+const inside: Omit<Aim, 'most' | 'targetMs'> = { limitMs: 250, walBytes: 16 * 1024 * 1024 }
+
+/** Without a transaction time hurts nobody; what a crash repeats should still be little. */
+const outside: Omit<Aim, 'most'> = { targetMs: 2_000, limitMs: 5_000 }

@@ -1,0 +1,75 @@
+import sql, { raw, type Sql } from 'sql-template-tag'
+import type { StoreConnection } from '../store/connection.ts'
+import type { Key } from '../store/operations.ts'
+
+/** What a sub-batch in one statement needs. */
+export interface OneStatement {
+  claim: { batchId: string; nonce: string }
+  /** Where the claim must be, and where it is to go. */
+  from: Key | null
+  to: Key
+  rowsSeen: number
+  leaseMs: number
+  /** The change of the rows, as a statement that returns one row for each, with the given further condition. */
+  change: (also: Sql) => Sql
+  /** Finds the end of the next window. */
+  ahead: Sql
+}
+
+/** What came of it. Without `moved`, nothing has changed. */
+export interface OneStatementResult {
+  pace: number
+  /** The largest sub-batch that is wanted at the moment. */
+  sub_batch_size: number
+  run_window: string | null
+  /** The claim was where it must be. */
+  here: boolean
+  moved: boolean
+  rows: number
+  ahead: Key | null
+  wal_bytes: number
+}
+
+/**
+ * A whole sub-batch in one statement, and so in one transaction and one round trip: locks the claim, changes rows only
+ * if it is ours, where we think and wanted, moves the checkpoint, and looks ahead. All parts see the same snapshot; the
+ * lock makes sure that the claim is as it says. Users' conditions may name any table: ours go by names of our own.
+ */
+export async function inOneStatement(
+  connection: StoreConnection,
+  { claim, from, to, rowsSeen, leaseMs, change, ahead }: OneStatement,
+): Promise<OneStatementResult | undefined> {
+  const our = (table: string): Sql => raw(`${connection.schema}.${table}`)
+  const query = sql`
+    with sluice_claim as materialized (
+      select b.id, b.checkpoint is not distinct from ${from}::text[] as here, o.status, o.pace, o.sub_batch_size,
+        o.run_window, pg_current_wal_insert_lsn() as lsn,
+        exists (select from ${our('disabled_operation')} d where d.name = o.name) as disabled
+      from ${our('batch')} b
+      join ${our('operation')} o on o.id = b.operation_id
+      where b.id = ${claim.batchId} and b.nonce = ${claim.nonce} and b.state = 'running'
+      for update of b
+    ), sluice_go as materialized (
+      select id from sluice_claim
+      where here and not disabled and status in ('active', 'verifying')
+    ), sluice_changed as (
+      ${change(sql`exists (select from sluice_go)`)}
+    ), sluice_count as materialized (
+      select count(*)::int as rows from sluice_changed
+    ), sluice_moved as (
+      update ${our('batch')} b
+      set checkpoint = ${to}::text[], rows_seen = b.rows_seen + ${rowsSeen}, rows_matched = b.rows_matched + c.rows,
+        rows_changed = b.rows_changed + c.rows, sub_batches = b.sub_batches + 1, errors = 0,
+        busy_ms = b.busy_ms + (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::int,
+        lease_until = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
+      from sluice_go g, sluice_count c
+      where b.id = g.id
+      returning b.id
+    )
+    select s.here, s.pace, s.sub_batch_size, s.run_window,
+      exists (select from sluice_moved) as moved, (select rows from sluice_count) as rows, (${ahead}) as ahead,
+      pg_wal_lsn_diff(pg_current_wal_insert_lsn(), s.lsn)::float8 as wal_bytes
+    from sluice_claim s`
+  const { rows } = await connection.query(query.text, query.values)
+  return rows[0] as OneStatementResult | undefined
+}

@@ -1,0 +1,157 @@
+// Each probe against a real state of a real server, with the rights of a worker.
+import { expect, test } from 'vitest'
+import { activeSessions } from '../../src/governor/probes/active-sessions.ts'
+import { commitTime } from '../../src/governor/probes/commit-time.ts'
+import { deadRows } from '../../src/governor/probes/dead-rows.ts'
+import { lockWaits } from '../../src/governor/probes/lock-waits.ts'
+import { oldestSnapshot } from '../../src/governor/probes/oldest-snapshot.ts'
+import { replicaBytes } from '../../src/governor/probes/replica-bytes.ts'
+import { replicaLag } from '../../src/governor/probes/replica-lag.ts'
+import { vacuum } from '../../src/governor/probes/vacuum.ts'
+import { testDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+import { counters } from '../support/working.ts'
+import { openProbe, session } from './bench.ts'
+
+test('sessions that wait for a lock of ours are counted and named, others are not', async () => {
+  await using db = await counters(10)
+  await using probe = await openProbe(lockWaits, db.workerUrl)
+  expect(await probe.look()).toEqual({ value: 0 })
+  await using ours = await session(db.workerUrl, 'sluice work')
+  await using other = await session(db.url, 'web')
+  const pid = (await other.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+  await ours.query('begin; update counters set n = 1 where id = 1')
+  const waiting = other.query('update counters set n = 2 where id = 1')
+  await until('the other one waits for us', async () => (await probe.look())?.value === 1)
+  expect(await probe.look()).toEqual({ value: 1, said: `pid ${pid}` })
+  await ours.query('commit')
+  await waiting
+  await other.query('begin; update counters set n = 3 where id = 1')
+  const oursWaits = ours.query('update counters set n = 4 where id = 1')
+  const waits = `select count(*)::int from pg_stat_activity
+    where datname = current_database() and application_name = 'sluice work' and wait_event_type = 'Lock'`
+  await until('we wait for the other one', async () => (await db.value<number>(waits)) > 0)
+  expect(await probe.look()).toEqual({ value: 0 })
+  await other.query('commit')
+  await oursWaits
+})
+
+test('who waits behind a lock that we wait for is counted, too', async () => {
+  await using db = await counters(10)
+  await using probe = await openProbe(lockWaits, db.workerUrl)
+  await using holder = await session(db.url, 'report')
+  await using ours = await session(db.workerUrl, 'sluice work')
+  await using third = await session(db.url, 'migration')
+  await holder.query('begin; lock table counters in share mode')
+  const oursWaits = ours.query('update counters set n = 1 where id = 1')
+  const waits = `select count(*)::int from pg_locks where not granted and relation = 'counters'::regclass`
+  await until('we wait', async () => (await db.value<number>(waits)) === 1)
+  const thirdWaits = third.query('begin; lock table counters in share mode')
+  await until('the third waits behind us', async () => (await probe.look())?.value === 1)
+  await holder.query('commit')
+  await Promise.all([oursWaits, thirdWaits])
+})
+
+test('the oldest snapshot is measured and its holder named', async () => {
+  await using db = await counters(10)
+  await using probe = await openProbe(oldestSnapshot, db.workerUrl)
+  await using report = await session(db.workerUrl, 'nightly-report')
+  const pid = (await report.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+  await report.query('begin isolation level repeatable read; select 1')
+  await db.query('update counters set n = n + 1')
+  const seen = await probe.look()
+  expect(seen?.said).toBe(`pid ${pid}, user test_worker, nightly-report, idle in transaction`)
+  // The transaction's own age is known here; where it is hidden, the time since it was first seen counts.
+  const later = await probe.look({ nowMs: performance.now() + 900_000 })
+  expect(later?.value).toBeGreaterThanOrEqual(890_000)
+  await report.query('commit')
+  expect((await probe.look())?.said ?? '').not.toContain('nightly-report')
+})
+
+test('a prepared snapshot holder of another role is named by its pid even where the rest is hidden', async () => {
+  await using db = await counters(10)
+  await using probe = await openProbe(oldestSnapshot, db.workerUrl)
+  await using report = await session(db.url, 'owner')
+  const pid = (await report.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+  await report.query('begin isolation level repeatable read; select 1')
+  await db.query('update counters set n = n + 1')
+  expect((await probe.look())?.said).toContain(`pid ${pid}`)
+})
+
+test('dead rows are a share of the heap, and of the TOAST table when that has more', async () => {
+  await using db = await testDatabase()
+  await db.query(`create table notes (id int primary key, body text)
+    with (autovacuum_enabled = off, toast.autovacuum_enabled = off)`)
+  await db.query('alter table notes alter column body set storage external')
+  await using probe = await openProbe(deadRows, db.workerUrl)
+  expect(await probe.look({}, 'public.notes')).toBeUndefined()
+  await using writer = await session(db.url, 'writer')
+  const flush = (): Promise<unknown> => writer.query('select pg_stat_force_next_flush()').catch(() => undefined)
+  await writer.query('insert into notes select n, null from generate_series(1, 20000) n')
+  await writer.query('delete from notes where id <= 15000')
+  await flush()
+  await until('the heap shows', async () => ((await probe.look({}, 'public.notes'))?.value ?? 0) > 0.7)
+  expect(await probe.look({}, 'public.notes')).toMatchObject({ said: 'public.notes, heap' })
+  await writer.query(`update notes set body = repeat('x', 9000) where id <= 18000`)
+  await writer.query('delete from notes where id > 15000 and id <= 18000')
+  await flush()
+  await until(
+    'the TOAST table shows',
+    async () => (await probe.look({}, 'public.notes'))?.said === 'public.notes, TOAST',
+  )
+  expect((await probe.look({}, 'public.notes'))?.value).toBe(1)
+})
+
+test('a vacuum of the table shows by its lock, also to a worker', async () => {
+  await using db = await counters(10)
+  await using probe = await openProbe(vacuum, db.workerUrl)
+  expect(await probe.look({}, 'public.counters')).toEqual({ value: 0 })
+  await using cleaner = await session(db.url, 'vacuum')
+  await cleaner.query('begin; lock table counters in share update exclusive mode')
+  expect(await probe.look({}, 'public.counters')).toMatchObject({ value: 0.3 })
+  expect(await probe.look({}, 'public.other')).toEqual({ value: 0 })
+  await cleaner.query('commit')
+  await using ours = await session(db.workerUrl, 'sluice work')
+  await ours.query('begin; lock table counters in share update exclusive mode')
+  expect(await probe.look({}, 'public.counters')).toEqual({ value: 0 })
+})
+
+test('the time that sessions of others execute is seen by a worker, and our own is taken off', async () => {
+  await using db = await testDatabase()
+  await using probe = await openProbe(activeSessions, db.workerUrl)
+  await using busy = await session(db.url, 'web')
+  expect(await probe.look()).toBeUndefined()
+  const over = new AbortController()
+  const work = (async () => {
+    while (!over.signal.aborted) await busy.query('select pg_sleep(0.3)')
+  })()
+  await until('the work of the other one shows', async () => ((await probe.look())?.value ?? 0) > 0.2)
+  // As much as all sessions together could ever have executed is more than they have.
+  expect(await probe.look({ busyMs: 1e12 })).toEqual({ value: 0 })
+  over.abort()
+  await work
+})
+
+test('a commit that takes much longer than usual shows', async () => {
+  await using db = await testDatabase()
+  await using probe = await openProbe(commitTime, db.workerUrl)
+  for (let i = 0; i < 20; i++) await probe.look()
+  await using slow = await session(db.workerUrl, 'sluice health')
+  const query = async <Row extends object>(text: string): Promise<Row[]> => {
+    await slow.query('select pg_sleep(1.5)')
+    return (await slow.query(text)).rows as Row[]
+  }
+  expect((await probe.look({ query }))?.value).toBeGreaterThan(1)
+})
+
+test('replicas are hidden from a worker without the right to see them, and the remedy is told', async () => {
+  await using db = await testDatabase()
+  await using lag = await openProbe(replicaLag, db.workerUrl)
+  await using bytes = await openProbe(replicaBytes, db.workerUrl)
+  const blind = { reason: expect.stringContaining('hidden'), remedy: 'grant pg_read_all_stats to test_worker;' }
+  expect(await lag.blindness()).toEqual(blind)
+  expect(await bytes.blindness()).toEqual(blind)
+  await using seeing = await openProbe(replicaLag, db.url)
+  expect(await seeing.blindness()).toBeUndefined()
+  expect(await seeing.look()).toBeUndefined()
+})
