@@ -52,7 +52,7 @@ export async function planOperation(
   const { planned, walk, scope } = prepared
   const prospect = await prospectOf(prepared, definition, control)
   const rehearsal = request.dryRun
-    ? await rehearsalOf(prepared, { prospect, count: definition.subBatchSize }, work)
+    ? await rehearsalOf(prepared, { prospect, count: firstSizes(definition).subBatchSize }, work)
     : ({ outcome: 'left out', reason: 'it was not asked for' } as const)
   const run = rehearsal.outcome === 'rolled back' ? rehearsal.run : undefined
   const known = run === undefined ? definition.changes : whatItDid(definition.changes, run)
