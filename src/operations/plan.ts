@@ -19,7 +19,7 @@ import type { BoundOperation, OperationDefinition } from './define.ts'
 import { firstSizes } from './size.ts'
 
 /** What the checks found out for the operation to be recorded. */
-export type Planned = Pick<
+type Planned = Pick<
   operations.NewOperation,
   'table' | 'cursorColumns' | 'cursorTypes' | 'lowerKey' | 'carveEnd' | 'rowsEstimate'
 >

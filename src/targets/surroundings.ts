@@ -45,7 +45,7 @@ export interface RowTrigger {
   columns: string[]
 }
 
-export interface IndexFacts {
+interface IndexFacts {
   name: string
   valid: boolean
   /** All columns that it depends on, also by an expression or a predicate. */

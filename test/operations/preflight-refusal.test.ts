@@ -52,6 +52,11 @@ test('with force it starts, and its history says so', async () => {
   ])
   expect(transitions).toEqual([{ to_status: 'queued', reason, actor: 'ana' }])
   expect(await sluice.operations.get(id)).toMatchObject({ reason })
+  // It is not held for what was known before.
+  await sluice.start()
+  await events.event('operation.finished', { limitMs: 60_000 })
+  expect(events.count('operation.held')).toBe(0)
+  expect(await db.value('select count(*)::int from codes where n <> 1')).toBe(0)
 })
 
 test('a start that needs no force leaves no word of it', async () => {

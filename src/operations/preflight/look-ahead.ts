@@ -9,7 +9,7 @@ import { sameKey } from '../sub-batch.ts'
 import { countRows, keyAt, onWalk, type KeyWindow, type Walk } from '../../targets/window.ts'
 
 /** A window that was looked at. */
-export interface SampledWindow extends KeyWindow {
+interface SampledWindow extends KeyWindow {
   rows: number
   matched: number
   elapsedMs: number
