@@ -19,7 +19,7 @@ import type { BoundOperation, OperationDefinition } from './define.ts'
 import { firstSizes } from './size.ts'
 
 /** What the checks found out for the operation to be recorded. */
-export type Planned = Pick<
+type Planned = Pick<
   operations.NewOperation,
   'table' | 'cursorColumns' | 'cursorTypes' | 'lowerKey' | 'carveEnd' | 'rowsEstimate'
 >
@@ -78,8 +78,11 @@ export async function plan(
 }
 
 /** All that was found, the gravest first, when the operation does this to its rows. */
-export function findingsOn({ findings, planned, surroundings, aged }: Prepared, changes: Changes): PlanFinding[] {
-  return bySeverity([...findings, ...findAround({ table: planned.table, surroundings, changes, aged })])
+export function findingsOn(
+  { findings, planned, ground, surroundings, aged }: Prepared,
+  changes: Changes,
+): PlanFinding[] {
+  return bySeverity([...findings, ...findAround({ table: planned.table, ground, surroundings, changes, aged })])
 }
 
 function findingOf(problem: SluiceError): PlanFinding {

@@ -142,6 +142,16 @@ export const start = statement<NewOperation, { id: string; created: boolean }>(
   ],
 )
 
+/** Whether an operation was started for a reason that begins like this. */
+export const startedFor = statement<{ id: string; beginning: string }, { id: string }>(
+  'operation.startedFor',
+  `select operation_id as id
+   from sluice.transition
+   where operation_id = $1 and from_status is null and starts_with(reason, $2)
+   limit 1`,
+  ({ id, beginning }) => [id, beginning],
+)
+
 /** The key that the last finished run of a recurring operation came to. */
 export const lastMark = statement<{ fingerprint: string }, { key: Key }>(
   'operation.lastMark',

@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag'
 import type { Connection } from '../store/connection.ts'
+import { sliceOf, type Slice } from './change.ts'
 
 /** The parts of EXPLAIN's answer that tell how rows are found. */
 export interface PlanNode {
@@ -48,6 +49,11 @@ export async function statementsOf(work: (connection: Connection) => Promise<unk
     },
   })
   return recorded
+}
+
+/** The rows of a slice, in no order: as work finds them of which nothing else is known. */
+export function rowsOf(slice: Slice): Sql {
+  return sql`select * from ${raw(slice.walk.table)} where ${sliceOf(slice)}`
 }
 
 /** How the server would run a statement; `plain` has the names of columns without that of their table. */

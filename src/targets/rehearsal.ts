@@ -30,10 +30,10 @@ const longest = 200
 function shown({ table, cursor }: Walk): Sql {
   return sql`
     ${keyText(cursor)} as key,
-    (select jsonb_object_agg(e.key, case when length(e.value) > ${longest}
+    (select json_object_agg(e.key, case when length(e.value) > ${longest}
         then left(e.value, ${longest}) || '… (' || length(e.value) || ' characters, md5 ' || left(md5(e.value), 8) || ')'
         else e.value end)
-     from jsonb_each_text(to_jsonb(${raw(table)}.*)) e) as values`
+     from json_each_text(to_json(${raw(table)}.*)) e) as values`
 }
 
 /** The first rows of a slice. */

@@ -1,20 +1,23 @@
 import type { Connection } from '../store/connection.ts'
 
-/** What lies around a table and makes a change of its rows dearer or more dangerous than it looks. */
-export interface Surroundings {
+/** What one must know of a table to read its plans. */
+export interface Ground {
   /** The table itself, or its partitions, as plans name them. */
   relations: { schema: string; name: string }[]
   /** Statistics have been gathered at some time. */
   analyzed: boolean
-  pages: number
+  mayDelete: boolean
+  mayUpdate: boolean
+}
+
+/** What lies around a table and makes a change of its rows dearer or more dangerous than it looks. */
+export interface Surroundings {
   fillfactor: number
   unlogged: boolean
   /** The whole old row goes into the log with each change. */
   identityFull: boolean
   /** The role of this connection sees only some of the rows. */
   rowSecurity: boolean
-  mayDelete: boolean
-  mayUpdate: boolean
   /** The column by whose ranges the table is partitioned, where it is one. */
   partitionColumn: string | null
   references: Reference[]
@@ -42,7 +45,7 @@ export interface RowTrigger {
   columns: string[]
 }
 
-export interface IndexFacts {
+interface IndexFacts {
   name: string
   valid: boolean
   /** All columns that it depends on, also by an expression or a predicate. */
@@ -51,23 +54,22 @@ export interface IndexFacts {
   summarizing: boolean
 }
 
+const groundSql = `
+  select jsonb_agg(jsonb_build_object('schema', l.relnamespace::regnamespace::name, 'name', l.relname)) as relations,
+    coalesce(bool_and(l.reltuples >= 0) filter (where l.relkind <> 'p'), true) as analyzed,
+    has_table_privilege(to_regclass($1), 'delete') as "mayDelete",
+    has_table_privilege(to_regclass($1), 'update') as "mayUpdate"
+  from (select to_regclass($1)::oid as oid
+        union select p.relid from pg_partition_tree(to_regclass($1)) p where p.isleaf) t
+  join pg_class l on l.oid = t.oid`
+
 const surroundingsSql = `
   select
-    (select jsonb_agg(jsonb_build_object('schema', l.relnamespace::regnamespace::name, 'name', l.relname))
-     from (select c.oid union select p.relid from pg_partition_tree(c.oid) p where p.isleaf) t
-     join pg_class l on l.oid = t.oid) as relations,
-    not exists (select from (select c.oid union select p.relid from pg_partition_tree(c.oid) p where p.isleaf) t
-                join pg_class l on l.oid = t.oid where l.relkind <> 'p' and l.reltuples < 0) as analyzed,
-    (select coalesce(sum(l.relpages), 0)
-     from (select c.oid union select p.relid from pg_partition_tree(c.oid) p where p.isleaf) t
-     join pg_class l on l.oid = t.oid)::float8 as pages,
     coalesce((select option_value::int from pg_options_to_table(c.reloptions) where option_name = 'fillfactor'), 100)
       as fillfactor,
     c.relpersistence = 'u' as unlogged,
     c.relreplident = 'f' as "identityFull",
     row_security_active(c.oid) as "rowSecurity",
-    has_table_privilege(c.oid, 'delete') as "mayDelete",
-    has_table_privilege(c.oid, 'update') as "mayUpdate",
     (select a.attname::text from pg_partitioned_table p
      join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0]
      where p.partrelid = c.oid and p.partstrat = 'r' and p.partnatts = 1) as "partitionColumn",
@@ -112,6 +114,14 @@ const surroundingsSql = `
       where i.indrelid = c.oid), '[]') as indexes
   from pg_class c
   where c.oid = to_regclass($1)`
+
+/** Looks at a table as its plans see it. The name is qualified and quoted. */
+export async function readGround(connection: Connection, table: string): Promise<Ground> {
+  const { rows } = await connection.query(groundSql, [table])
+  const [found] = rows as unknown as Ground[]
+  if (found?.relations === undefined || found.relations === null) throw new Error(`${table} is gone`)
+  return found
+}
 
 /** Looks around a table: catalogue only, so it waits for nobody. The name is qualified and quoted. */
 export async function readSurroundings(connection: Connection, table: string): Promise<Surroundings> {

@@ -230,7 +230,7 @@ describe('cancelling', () => {
     await using _ = sluice
     await sluice.start()
     const { id } = await sluice.operations.start(slowly)
-    expect(await sluice.operations.start(slowly)).toEqual({ id, duplicate: true })
+    expect(await sluice.operations.start(slowly)).toMatchObject({ id, duplicate: true })
     await events.event('sub-batch.committed', { nth: 3 })
     await sluice.operations.cancel(id, { actor: 'ada', reason: 'wrong table' })
     const end = await sluice.operations.wait(id, { everyMs: 50 })

@@ -53,7 +53,10 @@ test('a part of the table is estimated as such, and without statistics its two e
   await db.query('create table fresh (like events including all)')
   await db.query('alter table fresh set (autovacuum_enabled = off)')
   await db.query('insert into fresh select * from events')
-  const fresh = await planOf(db, expire({ name: 'f', table: 'fresh', olderThan: '90 days', by: 'at' }))
+  const fresh = await planOf(
+    db,
+    expire({ name: 'f', table: 'fresh', olderThan: '90 days', by: 'at', subBatchSize: 1_000 }),
+  )
   expect(fresh.estimate.sampled).toEqual({ windows: 2, rows: 2_000, matched: 1_000 })
   expect(fresh.dryRun.outcome).toBe('rolled back')
 })
@@ -88,7 +91,7 @@ test('what is found out by running it makes the findings precise', async () => {
   expect(findings.find(({ check }) => check === 'dry run')?.what).toBe(
     'The dry run changed rows of other tables, too: public.marks 100 deleted',
   )
-  expect(findings.find(({ check }) => check === 'other table')?.what).toMatch(/read 100,000 rows of public.marks/)
+  expect(findings.find(({ check }) => check === 'other table')?.what).toMatch(/read \d\d,\d{3} rows of public.marks/)
   expect(await db.value('select count(*)::int from marks')).toBe(1_000)
 })
 

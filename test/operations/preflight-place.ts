@@ -15,7 +15,7 @@ export async function planOf(
   options: OperationPlanOptions = {},
 ): Promise<OperationPlan> {
   await using sluice = new Sluice({ ...testProfile, database: db.workerUrl, operations: [definition] })
-  return sluice.operations.plan(definition.name, undefined, options)
+  return await sluice.operations.plan(definition.name, undefined, options)
 }
 
 /** What the plan finds by one check, without a dry run. */

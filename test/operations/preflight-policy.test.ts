@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DryRun } from '../../src/index.ts'
+import type { DryRun } from '../../src/operations/preflight/dry-run.ts'
 import { estimate } from '../../src/operations/preflight/estimate.ts'
 import { forcedReason, throwRefusal, type PlanFinding } from '../../src/operations/preflight/finding.ts'
 import { judgeScan, readsTooMuch, sortAccesses, type Judged } from '../../src/operations/preflight/scan.ts'

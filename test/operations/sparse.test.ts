@@ -80,7 +80,9 @@ test('without an index that serves the scope, a sparse operation is refused befo
   })
   expect(await sluice.operations.plan(sparse.name)).toMatchObject({
     refused: true,
-    findings: [{ check: 'cursor', severity: 'refuse', code: 'CARVE_NOT_INDEXED' }],
+    findings: expect.arrayContaining([
+      expect.objectContaining({ check: 'cursor', severity: 'refuse', code: 'CARVE_NOT_INDEXED' }),
+    ]) as unknown,
   })
   expect(await db.value('select count(*)::int from sluice.operation')).toBe(0)
 })

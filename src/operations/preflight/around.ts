@@ -1,4 +1,4 @@
-import type { AgedPartition, Reference, RowTrigger, Surroundings } from '../../targets/surroundings.ts'
+import type { AgedPartition, Ground, Reference, RowTrigger, Surroundings } from '../../targets/surroundings.ts'
 import type { Changes } from './changes.ts'
 import type { PlanFinding } from './finding.ts'
 
@@ -6,6 +6,7 @@ import type { PlanFinding } from './finding.ts'
 export interface Around {
   /** Qualified and quoted. */
   table: string
+  ground: Pick<Ground, 'analyzed'>
   surroundings: Surroundings
   changes: Changes
   /** Partitions that hold nothing but rows to be deleted. */
@@ -57,7 +58,7 @@ function cascade(table: string, acting: readonly Reference[], when: string): Pla
       check: 'cascade',
       severity: 'warn',
       what: `${number} rows of other tables together with those of ${table}: ${listed(tables)}`,
-      why: `What a cascade does can be neither throttled nor counted, and is in the same transaction${when}`,
+      why: `What a cascade does cannot be throttled, is not counted, and is in the same transaction${when}`,
       remedy: 'Let an operation of its own delete the rows of the other table first',
     },
   ]
@@ -109,7 +110,7 @@ function findColdUpdates({ table, surroundings, changes }: Around): PlanFinding[
         check: 'HOT',
         severity: 'warn',
         what: `The update sets columns that are in ${hit.length === 1 ? 'the index' : 'the indexes'} ${listed(hit.map(({ name }) => name))}`,
-        why: `No update can be HOT: each changed row is written to all ${surroundings.indexes.length} indexes of ${table}`,
+        why: `No update can be HOT: each changed row is written to every index of ${table}; it has ${surroundings.indexes.length}`,
         remedy: 'Where nothing needs it meanwhile, create the index after the operation and not before',
       },
     ]
@@ -162,7 +163,7 @@ function findHiddenRows({ table, surroundings }: Around): PlanFinding[] {
     severity: 'note',
     what: `${table} is unlogged`,
     why: 'A crash of the server empties it, and a replica has none of its rows',
-    remedy: 'Nothing, where that is meant',
+    remedy: 'Nothing has to be done, where that is meant',
   }
   const secured: PlanFinding = {
     check: 'row security',
@@ -174,8 +175,8 @@ function findHiddenRows({ table, surroundings }: Around): PlanFinding[] {
   return [...(surroundings.unlogged ? [unlogged] : []), ...(surroundings.rowSecurity ? [secured] : [])]
 }
 
-function findStatistics({ table, surroundings }: Around): PlanFinding[] {
-  if (surroundings.analyzed) return []
+function findStatistics({ table, ground }: Around): PlanFinding[] {
+  if (ground.analyzed) return []
   return [
     {
       check: 'statistics',

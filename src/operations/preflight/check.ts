@@ -12,7 +12,14 @@
  */
 import { sqlstate } from '../../store/sqlstate.ts'
 import type { Pool } from '../../store/pool.ts'
-import { agedPartitions, readSurroundings, type AgedPartition, type Surroundings } from '../../targets/surroundings.ts'
+import {
+  agedPartitions,
+  readGround,
+  readSurroundings,
+  type AgedPartition,
+  type Ground,
+  type Surroundings,
+} from '../../targets/surroundings.ts'
 import type { Changes } from './changes.ts'
 import type { PlanFinding } from './finding.ts'
 import { lookAtPlans, type PlannedStatement, type Walked } from './plans.ts'
@@ -21,7 +28,7 @@ import { lookAtPlans, type PlannedStatement, type Walked } from './plans.ts'
 const limits = { statementMs: 2_000, lockMs: 200 }
 
 /** An operation that is about to start. */
-export interface Subject extends Omit<Walked, 'surroundings' | 'range'> {
+export interface Subject extends Omit<Walked, 'ground' | 'range'> {
   lower: Walked['range']['lower']
   /** null: there is no row. */
   end: Walked['range']['upper'] | null
@@ -34,25 +41,34 @@ export interface CheckUp {
   /** What is wrong with the plans. */
   findings: PlanFinding[]
   statements: PlannedStatement[]
+  ground: Ground
   surroundings: Surroundings
   /** Partitions that could be dropped instead. */
   aged: readonly AgedPartition[]
 }
 
-/** Looks at what can be looked at in a few milliseconds. */
+/** Looks at what can be looked at in a few milliseconds; at both at once. */
 export async function checkUp(checks: Pool, { lower, end, startedAt, ...subject }: Subject): Promise<CheckUp> {
   const { table } = subject.walk
-  const surroundings = await readSurroundings(checks, table)
-  const aged = await partitionsToDrop(checks, { table, startedAt, surroundings, changes: subject.changes })
-  if (end === null) return { findings: [], statements: [], surroundings, aged }
-  const walked = { ...subject, surroundings, range: { lower, upper: end } }
+  const [ground, surroundings] = await Promise.all([readGround(checks, table), readSurroundings(checks, table)])
+  const [plans, aged] = await Promise.all([
+    end === null ? noPlans : plansOf(checks, { ...subject, ground, range: { lower, upper: end } }),
+    partitionsToDrop(checks, { table, startedAt, surroundings, changes: subject.changes }),
+  ])
+  return { ...plans, ground, surroundings, aged }
+}
+
+type Plans = Pick<CheckUp, 'findings' | 'statements'>
+
+const noPlans: Plans = { findings: [], statements: [] }
+
+async function plansOf(checks: Pool, walked: Walked): Promise<Plans> {
   try {
-    const plans = await checks.transaction((transaction) => lookAtPlans(transaction, walked), limits)
-    return { ...plans, surroundings, aged }
+    return await checks.transaction((transaction) => lookAtPlans(transaction, walked), limits)
   } catch (error) {
     // Without a connection nothing will start; anything else must not keep it from starting.
     if (sqlstate(error) === undefined) throw error
-    return { findings: [unchecked(table, error as Error)], statements: [], surroundings, aged }
+    return { ...noPlans, findings: [unchecked(walked.walk.table, error as Error)] }
   }
 }
 

@@ -1,9 +1,9 @@
-import { readSurroundings } from '../../targets/surroundings.ts'
+import { readGround } from '../../targets/surroundings.ts'
 import type { BatchRun } from '../batch-run.ts'
-import type { Key } from '../../store/operations.ts'
+import { startedFor, type Key } from '../../store/operations.ts'
 import type { Database } from '../../store/database.ts'
 import type { SubBatchWork } from '../sub-batch.ts'
-import { refusals, type PlanFinding } from './finding.ts'
+import { byForce, refusals, type PlanFinding } from './finding.ts'
 import { lookAtPlans } from './plans.ts'
 
 /** How long an operation is held before its plan is looked at again. */
@@ -29,6 +29,9 @@ export async function watchPlan(run: BatchRun, work: SubBatchWork, at: Key | nul
   if (!isDue(run)) return
   const [finding] = refusals(await look(run, work, at).catch(() => []))
   if (finding === undefined) return
+  // Who started it by force knows, and wants it all the same.
+  const { id } = run.operation
+  if ((await startedFor(run.database.control, { id, beginning: byForce })).length > 0) return
   // After the hold the first thing is to look again.
   looksOf(run).delete(run.operation.id)
   throw new PlanDrifted(`the plan has changed: ${finding.what}. ${finding.why}. ${finding.remedy}`)
@@ -56,12 +59,11 @@ async function look(
   work: SubBatchWork,
   at: Key | null,
 ): Promise<PlanFinding[]> {
-  const surroundings = await readSurroundings(database.control, work.walk.table)
   const walked = {
     walk: work.walk,
     scope: work.scope,
     changes: definition.changes,
-    surroundings,
+    ground: await readGround(database.control, work.walk.table),
     range: { lower: at, upper: batch.upper_key },
     batchSize: operation.carve_size ?? operation.batch_size,
     subBatchSize: operation.tuned_size ?? operation.sub_batch_size,

@@ -18,7 +18,7 @@ import type { BoundOperation } from '../define.ts'
 import type { PlanFinding } from './finding.ts'
 
 /** A row of the dry run: what became of it. */
-export interface RehearsedRow {
+interface RehearsedRow {
   key: readonly string[]
   outcome: 'deleted' | 'changed' | 'unchanged'
   /** The columns that changed, or the whole row when it was deleted. */

@@ -53,6 +53,8 @@ function shareOfHot(updated: number, hot: number): PlanFinding {
     what: `${count(hot)} of ${count(updated)} updates of the dry run were HOT (${share} %)`,
     why: 'The others have to be written to all indexes',
     remedy:
-      share > 90 ? 'Nothing' : 'Free room on the pages (a vacuum, or a lower fillfactor) lets more of them be HOT',
+      share > 90
+        ? 'Nothing has to be done'
+        : 'Free room on the pages (a vacuum, or a lower fillfactor) lets more of them be HOT',
   }
 }

@@ -1,7 +1,7 @@
 import { SluiceError, type SluiceErrorCode } from '../../errors.ts'
 
 /** What the checks before a start look for. */
-export type PlanCheck =
+type PlanCheck =
   | 'cascade'
   | 'cursor'
   | 'dry run'
@@ -56,8 +56,11 @@ export function throwRefusal(name: string, findings: readonly PlanFinding[]): vo
   })
 }
 
+/** With this begins what is kept of a start that was forced. */
+export const byForce = 'started by force, although '
+
 /** What is kept of a start that was forced; null: nothing had to be forced. */
 export function forcedReason(findings: readonly PlanFinding[]): string | null {
   const forced = refusals(findings)
-  return forced.length === 0 ? null : `started by force, although ${forced.map(({ what }) => what).join('; ')}`
+  return forced.length === 0 ? null : `${byForce}${forced.map(({ what }) => what).join('; ')}`
 }

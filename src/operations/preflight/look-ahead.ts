@@ -9,7 +9,7 @@ import { sameKey } from '../sub-batch.ts'
 import { countRows, keyAt, onWalk, type KeyWindow, type Walk } from '../../targets/window.ts'
 
 /** A window that was looked at. */
-export interface SampledWindow extends KeyWindow {
+interface SampledWindow extends KeyWindow {
   rows: number
   matched: number
   elapsedMs: number
@@ -73,6 +73,10 @@ async function sampleWindows(checks: Pool, place: Place): Promise<Pick<Prospect,
 
 /** Without statistics: the beginning and the end. */
 async function placesToLook(checks: Pool, { walk, range, size }: Place): Promise<KeyWindow['lower'][]> {
+  const small = await withinLimits(() =>
+    checks.transaction((tx) => keyAt(tx, { walk, window: range, count: size }), limits),
+  )
+  if (small === null) return [range.lower]
   const along = { walk, range, count: mostWindows }
   const keys = (await withinLimits(() => checks.transaction((tx) => keysAlong(tx, along), limits))) ?? []
   if (keys.length > 1) return [range.lower, ...keys.slice(1)]

@@ -1,13 +1,14 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag'
 import type { Connection } from '../../store/connection.ts'
 import { sqlstate } from '../../store/sqlstate.ts'
-import { deleteRows, readRows, updateRows, type Slice } from '../../targets/change.ts'
+import { deleteRows, updateRows, type Slice } from '../../targets/change.ts'
 import { quote } from '../../targets/cursor.ts'
 import {
   accessesOf,
   expectedRows,
   explain,
   measure,
+  rowsOf,
   sorts,
   statementsOf,
   withOnlyIndexes,
@@ -15,7 +16,7 @@ import {
   type PlanNode,
   type Recorded,
 } from '../../targets/explain.ts'
-import { estimatedRows, type Surroundings } from '../../targets/surroundings.ts'
+import { estimatedRows, type Ground } from '../../targets/surroundings.ts'
 import { countRows, keyAt, within, type KeyWindow, type Walk } from '../../targets/window.ts'
 import type { Changes } from './changes.ts'
 import type { PlanFinding } from './finding.ts'
@@ -26,7 +27,7 @@ export interface Walked {
   walk: Walk
   scope: Sql | undefined
   changes: Changes
-  surroundings: Surroundings
+  ground: Ground
   /** Where it begins and ends. */
   range: KeyWindow
   batchSize: number
@@ -83,8 +84,11 @@ async function lookAt(
   const plan = await explain(connection, recorded)
   const found = foundIn(plan, walked, place.statement)
   const scan = await lookAtScan(connection, { ...place, walked, recorded, found })
+  const words = inWords(accessesOf(plan))
+  // A small table is read whole, and that is as it should be.
+  const cheap = found.byCursor || scan !== undefined ? '' : ', which is cheaper here than its index'
   return {
-    statements: [{ statement: place.statement, text: recorded.text, ...inWords(accessesOf(plan)), plan }],
+    statements: [{ statement: place.statement, text: recorded.text, ...words, found: `${words.found}${cheap}`, plan }],
     findings: [...(scan === undefined ? [] : [scan]), ...(await lookAtOthers(connection, found))],
   }
 }
@@ -108,14 +112,15 @@ async function typicalWindow(
 
 /** The statement of the presets, and the same for all others: rows of a window, by whatever they are then changed. */
 async function workOn(recorder: Connection, walked: Walked, window: KeyWindow): Promise<unknown> {
-  const { walk, scope, changes, surroundings } = walked
+  const { walk, scope, changes, ground } = walked
   const slice: Slice = { walk, window, scope }
-  if (changes.kind === 'delete' && surroundings.mayDelete) return deleteRows(recorder, slice)
-  if (changes.kind === 'update' && surroundings.mayUpdate && changes.columns !== undefined) {
+  if (changes.kind === 'delete' && ground.mayDelete) return deleteRows(recorder, slice)
+  if (changes.kind === 'update' && ground.mayUpdate && changes.columns !== undefined) {
     const same = changes.columns.map((name) => sql`${raw(quote(name))} = ${raw(quote(name))}`)
     return updateRows(recorder, slice, join(same))
   }
-  return readRows(recorder, slice, { locked: false })
+  const { text, values } = rowsOf(slice)
+  return recorder.query(text, values)
 }
 
 interface Look {
@@ -129,11 +134,11 @@ interface Look {
 
 async function lookAtScan(connection: Connection, look: Look): Promise<PlanFinding | undefined> {
   if (look.found.byCursor) return undefined
-  const { walk, surroundings, scope } = look.walked
+  const { walk, ground, scope } = look.walked
   const whole = look.found.strays.some(({ how }) => how === 'scan')
   const rowsRead = whole
     ? await expectedRows(connection, walk.table)
-    : await measuredRows(connection, { walk, window: look.window, scope, surroundings })
+    : await measuredRows(connection, { walk, window: look.window, scope, ground })
   return judgeScan({
     statement: look.statement,
     table: walk.table,
@@ -142,18 +147,18 @@ async function lookAtScan(connection: Connection, look: Look): Promise<PlanFindi
     rowsInWindow: look.rowsInWindow,
     rowsExpected: await expectedRows(connection, walk.table, within(walk, look.window)),
     provable: await isProvable(connection, look),
-    analyzed: surroundings.analyzed,
+    analyzed: ground.analyzed,
   })
 }
 
 /** Rows of the walked table that are really read for a window, by running a query that changes nothing. */
 async function measuredRows(
   connection: Connection,
-  { walk, window, scope, surroundings }: Slice & { surroundings: Surroundings },
+  { walk, window, scope, ground }: Slice & { ground: Ground },
 ): Promise<number> {
   const [query] = await statementsOf((recorder) => countRows(recorder, walk, window, scope))
   if (query === undefined) return 0
-  const names = surroundings.relations.map(({ name }) => name)
+  const names = ground.relations.map(({ name }) => name)
   const own = accessesOf(await measure(connection, query)).filter(({ relation }) => names.includes(relation))
   return own.reduce((sum, { rowsRead }) => sum + rowsRead, 0)
 }
@@ -165,11 +170,11 @@ async function isProvable(connection: Connection, { walked, statement, recorded 
 }
 
 /** How a plan finds the rows of a window. The end of a batch is found by walking, never by putting rows in order. */
-function foundIn(plan: PlanNode, { walk, surroundings }: Walked, statement: 'carve' | 'work'): Found {
+function foundIn(plan: PlanNode, { walk, ground }: Walked, statement: 'carve' | 'work'): Found {
   const accesses = accessesOf(plan).map((access): Access =>
     statement === 'carve' && sorts(plan) ? { ...access, how: 'scan' } : access,
   )
-  return sortAccesses(accesses, surroundings.relations, walk.cursor.columns[0] ?? '')
+  return sortAccesses(accesses, ground.relations, walk.cursor.columns[0] ?? '')
 }
 
 async function lookAtOthers(connection: Connection, { others }: Found): Promise<PlanFinding[]> {

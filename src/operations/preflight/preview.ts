@@ -1,6 +1,7 @@
 import { storeArgs } from '../../args.ts'
 import type { Database } from '../../store/database.ts'
 import type { Key } from '../../store/operations.ts'
+import { keyAt } from '../../targets/window.ts'
 import type { OperationDefinition } from '../define.ts'
 import { findingsOn, fingerprint, plan, type Bounds, type Prepared } from '../plan.ts'
 import type { StartOptions } from '../start.ts'
@@ -8,7 +9,7 @@ import type { Changes } from './changes.ts'
 import { rehearse, type DryRun, type Rehearsal } from './dry-run.ts'
 import { estimate, type Estimate } from './estimate.ts'
 import { findInDryRun } from './evidence.ts'
-import { refusals, type PlanFinding } from './finding.ts'
+import { bySeverity, refusals, type PlanFinding } from './finding.ts'
 import { lookAhead, type Prospect } from './look-ahead.ts'
 import { planOf, type PlannedStatement } from './plans.ts'
 import { lanesFrom } from '../lanes.ts'
@@ -51,12 +52,11 @@ export async function planOperation(
   const { planned, walk, scope } = prepared
   const prospect = await prospectOf(prepared, definition, control)
   const rehearsal = request.dryRun
-    ? await rehearsalOf(prepared, prospect, work)
+    ? await rehearsalOf(prepared, { prospect, count: firstSizes(definition).subBatchSize }, work)
     : ({ outcome: 'left out', reason: 'it was not asked for' } as const)
   const run = rehearsal.outcome === 'rolled back' ? rehearsal.run : undefined
   const known = run === undefined ? definition.changes : whatItDid(definition.changes, run)
-  const evidence = { ...prepared, findings: [...prepared.findings, ...evidenceOf(rehearsal)] }
-  const findings = findingsOn(evidence, known)
+  const findings = withEvidence(findingsOn(prepared, known), evidenceOf(rehearsal))
   return {
     name: definition.name,
     table: planned.table,
@@ -82,14 +82,21 @@ async function prospectOf(
   return lookAhead(control, { walk, scope, range: { lower, upper }, size: firstSizes(definition).subBatchSize })
 }
 
-/** In the window with the most rows in scope: there the work has most to do. */
-async function rehearsalOf(prepared: Prepared, { windows }: Prospect, work: Database['work']): Promise<Rehearsal> {
-  const { walk, scope, bound, startedAt, surroundings } = prepared
-  const [window] = windows.toSorted((a, b) => b.matched - a.matched)
-  if (window === undefined || window.matched === 0) {
+/** From the place with the most rows in scope on: there the work has most to do. */
+async function rehearsalOf(
+  prepared: Prepared,
+  { prospect, count }: { prospect: Prospect; count: number },
+  work: Database['work'],
+): Promise<Rehearsal> {
+  const { walk, scope, bound, startedAt, ground, planned } = prepared
+  const [place] = prospect.windows.toSorted((a, b) => b.matched - a.matched)
+  if (place === undefined || place.matched === 0) {
     return { outcome: 'left out', reason: 'there is no row in scope where it looked' }
   }
-  return rehearse(work, { walk, scope, window, bound, startedAt, relations: surroundings.relations })
+  const rest = { lower: place.lower, upper: planned.carveEnd ?? place.upper }
+  const upper = (await keyAt(work, { walk, window: rest, count })) ?? rest.upper
+  const window = { lower: place.lower, upper }
+  return rehearse(work, { walk, scope, window, bound, startedAt, relations: ground.relations })
 }
 
 /** What the dry run has shown of work that nothing was known about. */
@@ -98,6 +105,14 @@ function whatItDid(changes: Changes, { deleted, updated, rows }: DryRun): Change
   if (deleted > 0) return { kind: 'delete' }
   if (updated === 0) return changes
   return { kind: 'update', columns: [...new Set(rows.flatMap(({ before }) => Object.keys(before)))] }
+}
+
+/** What was seen goes before what was only feared. */
+function withEvidence(findings: readonly PlanFinding[], evidence: readonly PlanFinding[]): PlanFinding[] {
+  const seen = evidence.map(({ check }) => check)
+  const left = findings.filter(({ check, severity }) => severity !== 'note' || !seen.includes(check))
+  const hopeless = left.some(({ check }) => check === 'HOT')
+  return bySeverity([...left, ...evidence.filter(({ check }) => check !== 'HOT' || !hopeless)])
 }
 
 function evidenceOf(rehearsal: Rehearsal): PlanFinding[] {

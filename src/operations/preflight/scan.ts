@@ -54,15 +54,13 @@ export interface Judged {
 export function judgeScan(judged: Judged): PlanFinding | undefined {
   const { table, cursor, provable, analyzed, rowsRead, rowsInWindow } = judged
   const columns = cursor.join(', ')
-  const whose = judged.statement === 'carve' ? 'Looking for the end of a batch' : 'Each sub-batch'
-  const reads = `${whose} would read about ${rowsRead.toLocaleString('en-US')} rows of ${table} for ${rowsInWindow.toLocaleString('en-US')}`
   if (!provable) {
     return {
       check: 'scan',
       severity: 'refuse',
       code: 'PLAN_SCANS',
       what: `No index of ${table} serves the cursor (${columns})`,
-      why: reads,
+      why: `Each step would read the whole table, about ${rowsRead.toLocaleString('en-US')} rows`,
       remedy: `Run: create index concurrently on ${table} (${cursor.map((name) => `"${name.replaceAll('"', '""')}"`).join(', ')});`,
     }
   }
@@ -75,7 +73,7 @@ export function judgeScan(judged: Judged): PlanFinding | undefined {
     severity: analyzed ? 'refuse' : 'warn',
     code: 'PLAN_SCANS',
     what: `PostgreSQL would not use the index on (${columns}) of ${table}, although it could`,
-    why: reads,
+    why: `Each sub-batch would read about ${rowsRead.toLocaleString('en-US')} rows of ${table} for ${rowsInWindow.toLocaleString('en-US')}`,
     remedy: `It expects ${Math.round(judged.rowsExpected).toLocaleString('en-US')} rows. Run: analyze ${table}; if that does not help, let the cursor begin with a column of more different values`,
   }
 }

@@ -36,7 +36,7 @@ async function plan(shell: Shell, name: string, options: PlanOptions): Promise<v
     for (const line of planLines(found, output.columns)) output.data(...line)
     output.note(
       found.refused
-        ? `Nothing was written. A start would be refused; --force starts it all the same: sluice ops start ${name} --force`
+        ? `Nothing was written. Start it all the same with: sluice ops start ${name} --force`
         : `Nothing was written. Start it with: sluice ops start ${name}`,
     )
   })
