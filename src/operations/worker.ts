@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import type { Governor } from '../governor/governor.ts'
 import type { Crew } from '../runtime/crew.ts'
@@ -64,6 +65,8 @@ export class Worker {
   constructor(options: WorkerOptions, deps: Deps) {
     this.#options = options
     this.#deps = deps
+    // Everybody who sleeps in this process listens for the stop.
+    setMaxListeners(0, this.#stopping.signal)
     const { registry, skills = { jobs: [], sweeps: [], queues: [], concurrency: 0 } } = deps
     this.#row = { id: this.id, host: hostname(), pid: process.pid, version, operations: registry.names, ...skills }
     this.#leases = new Leases({ ...options, database: deps.database.options, worker: this.#row }, deps.telemetry)
