@@ -33,6 +33,7 @@ export type { OperationStatus } from './operations/status.ts'
 
 // The governor
 export type { BudgetConfig, GovernorConfig } from './governor/options.ts'
+export type { VacuumOptions } from './governor/vacuum-care.ts'
 export {
   httpProbe,
   prometheusProbe,

@@ -42,7 +42,7 @@ const mayImport: Record<string, string[]> = {
   targets: ['store/connection.ts', 'store/sqlstate.ts', 'store/operations.ts', 'std', 'errors', 'sql-template-tag'],
   health: ['governor', 'store', 'targets', 'std', 'errors'],
   runtime: ['store', 'telemetry', 'std', 'errors'],
-  governor: ['runtime', 'store', 'telemetry', 'std', 'errors'],
+  governor: ['runtime', 'targets/vacuum.ts', 'store', 'telemetry', 'std', 'errors'],
   operations: [
     'args',
     'targets',

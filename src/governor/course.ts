@@ -5,14 +5,20 @@ import { initialPace, nextPace, type Pace, type PaceState } from './pace.ts'
 import { subBatchTime } from './probes/sub-batch-time.ts'
 import type { Weight } from './probe.ts'
 import { smooth, type Signal, type Smoothed } from './signal.ts'
+import type { VacuumOptions } from './vacuum-care.ts'
 
 /** What a course is about. */
 export interface Governed {
   id: string
   name: string
   table: string
-  /** Limits of its own for some signals, by the name of the probe. */
-  limits?: Readonly<Record<string, Partial<Weight>>>
+  vacuum?: VacuumOptions | undefined
+}
+
+/** An operation with a budget of dead rows stops for it. */
+function ownLimits({ vacuum }: Governed): Readonly<Record<string, Partial<Weight>>> {
+  if (vacuum?.deadRows === undefined) return {}
+  return { deadRows: { soft: vacuum.deadRows / 2, hard: vacuum.deadRows, effect: 'hold' } }
 }
 
 /** The pace of one operation in this process: what it is now, and what it remembers. */
@@ -53,7 +59,7 @@ export class Course {
 
   /** Takes in what the probes say. */
   follow(signals: readonly Signal[], moment: { nowMs: number; patienceMs: number }): void {
-    const { limits = {} } = this.operation
+    const limits = ownLimits(this.operation)
     const own: Signal = { ...subBatchTime, value: this.#subBatch?.value, stale: false, said: undefined }
     const all = [...signals, own].map((signal) => ({ ...signal, ...limits[signal.name] }))
     const { state, pace } = nextPace(this.#state, all, moment)

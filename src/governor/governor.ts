@@ -28,6 +28,7 @@ import { settleLanes } from './settle-lanes.ts'
 import type { Blindness, Probe } from './probe.ts'
 import { signalOf } from './reading.ts'
 import { Sampler } from './sampler.ts'
+import { VacuumCare } from './vacuum-care.ts'
 
 /** How the governor works. */
 export interface GovernorOptions {
@@ -81,6 +82,7 @@ export class Governor implements Crew {
   readonly #sampler: Sampler
   readonly #budget: Budget
   readonly #pool: Pool
+  readonly #care: VacuumCare
   readonly #courses = new Map<string, Course>()
   readonly #shifts = new Set<AbortSignal>()
   #sampling: { over: AbortController; done: Promise<void> } | undefined
@@ -96,6 +98,7 @@ export class Governor implements Crew {
     const timeouts = { statementMs: 1_000, lockMs: 200, idleInTransactionMs: 5_000 }
     this.#pool = new Pool({ ...how, purpose: 'health', size: 1, pooled, timeouts })
     this.#budget = new Budget(options.budget, database.control)
+    this.#care = new VacuumCare({ database, warn: (what, error) => this.#warn(what, error) })
     const work = {
       tables: () => [...new Set([...this.#courses.values()].map(({ operation }) => operation.table))],
       busyMs: () => this.#busyMs,
@@ -121,12 +124,17 @@ export class Governor implements Crew {
 
   /** Closes its connection. */
   async close(): Promise<void> {
-    await this.#pool.end()
+    await Promise.all([this.#pool.end(), this.#care.close()])
   }
 
   /** Each probe with what it cannot see with this role. */
   async examine(): Promise<{ probe: Probe; blindness: Blindness | undefined }[]> {
     return this.#sampler.examine()
+  }
+
+  /** Puts back what operations that are over have changed in the settings of tables; any worker does it. */
+  async tidy(): Promise<void> {
+    await this.#care.restore()
   }
 
   /** Governs a batch that is about to run. */
@@ -144,6 +152,7 @@ export class Governor implements Crew {
         this.#committed += 1
         this.#busyMs += done.elapsedMs
         course.note(done.elapsedMs, performance.now())
+        this.#care.changed(operation.table, done.rowsChanged, operation.vacuum?.every)
         await this.#pay(done, resting)
         owedMs = await rest(course, { ...done, owedMs }, resting)
       },
@@ -214,6 +223,8 @@ export class Governor implements Crew {
       try {
         await this.#tell(course, nowMs)
         if (!course.pace.held && course.heldFor !== undefined) await this.#endHold(course, course.heldFor)
+        const { id, table, vacuum } = course.operation
+        if (course.running > 0 && vacuum?.truncate === false) await this.#care.keepEnd(table, id)
         await settleLanes(this.#deps.database.control, course, nowMs)
       } catch (error) {
         // The next look says it again; a hold ends at its time in any case.

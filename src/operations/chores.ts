@@ -1,3 +1,4 @@
+import type { Governor } from '../governor/governor.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { ticks } from '../std/sleep.ts'
 import { rescue } from '../store/batches.ts'
@@ -11,6 +12,7 @@ interface Deps {
   database: Database
   registry: OperationRegistry
   telemetry: Telemetry
+  governor: Pick<Governor, 'tidy'>
   leaseMs: number
   keepDays: number
   signal: AbortSignal
@@ -46,6 +48,7 @@ async function sweep(deps: Deps): Promise<void> {
   }
   await endHolds(control)
   await settleOperations(deps)
+  await deps.governor.tidy()
   await forgetSilent(control, { afterMs: deps.leaseMs * 20 })
 }
 

@@ -6,9 +6,11 @@ import type { Json } from '../std/json.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { validateArgs } from '../args.ts'
 import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
+import type { VacuumOptions } from '../governor/vacuum-care.ts'
 import type { Change } from '../targets/change.ts'
 import type { Batch } from './batch.ts'
 import { unknownChanges, type Changes } from './preflight/changes.ts'
+import { checkVacuum } from './vacuum.ts'
 
 /** What a scope may depend on: the args, and the moment at which the operation was started. */
 export interface ScopeContext<Args> {
@@ -71,6 +73,8 @@ interface CommonSpec<Args> {
   approval?: boolean
   /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`. Outside of them it is on hold. */
   window?: WindowSpec
+  /** How it gets along with vacuum: a budget of dead rows, vacuum steps of its own, no truncation meanwhile. */
+  vacuum?: VacuumOptions
 }
 
 /** An operation that changes the database, and nothing else: each sub-batch takes effect once. */
@@ -121,6 +125,7 @@ export interface OperationDefinition<in Input = never> {
   readonly quarantineLimit: number
   readonly approval: boolean
   readonly window: Window | undefined
+  readonly vacuum: VacuumOptions | undefined
   /** What it does to its rows, where a preset knows. */
   readonly changes: Changes
   /** Checks stored args against the schema and gives the functions to run with them. */
@@ -177,7 +182,9 @@ export function defineOperation(spec: AnySpec): OperationDefinition<undefined> {
   const given = Object.entries(spec).filter(([key, value]) => key in defaults && value !== undefined)
   const { name, table, cursor } = spec
   const window = spec.window === undefined ? undefined : defineWindow(spec.window)
-  const own = { name, table, cursor, window, changes: unknownChanges, bind: (stored: Json) => bind(spec, stored) }
+  const { vacuum } = spec
+  const fixed = { name, table, cursor, window, vacuum, changes: unknownChanges }
+  const own = { ...fixed, bind: (stored: Json) => bind(spec, stored) }
   return { ...defaults, ...Object.fromEntries(given), ...own }
 }
 
@@ -240,6 +247,7 @@ function checkSpec(spec: AnySpec): void {
       refuse(`"${key}" must be a whole number from 1 to 10,000,000`)
     }
   }
+  checkVacuum(spec.vacuum, refuse)
   for (const [key, words] of Object.entries(choices)) {
     const value = spec[key as keyof typeof choices]
     if (value !== undefined && !words.includes(value)) refuse(`"${key}" must be ${words.join(' or ')}`)
@@ -269,6 +277,7 @@ const options: readonly string[] = [
   'args',
   'effects',
   'window',
+  'vacuum',
   ...Object.keys(defaults),
 ]
 

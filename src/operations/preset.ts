@@ -19,6 +19,7 @@ export interface PresetSpec extends Pick<
   | 'quarantineLimit'
   | 'approval'
   | 'window'
+  | 'vacuum'
 > {}
 
 type AgeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'

@@ -50,7 +50,7 @@ export async function takeBatch(taker: Taker): Promise<Taken | undefined> {
       await holdOutside(operation, definition, taker)
       continue
     }
-    if (await taker.governor.keepsOut(governed(operation))) continue
+    if (await taker.governor.keepsOut(governed(operation, definition))) continue
     if (operation.status === 'queued' && !(await activated(taker, operation))) continue
     const batch = operation.ready ? await claimBatch(taker, operation) : await carveBatch(taker, operation)
     if (batch !== undefined) return { batch, operation }

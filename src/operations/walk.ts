@@ -2,7 +2,7 @@ import type { Sql } from 'sql-template-tag'
 import type { Governed } from '../governor/course.ts'
 import type { Carving, OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
-import type { OperationRegistry } from './define.ts'
+import type { OperationDefinition, OperationRegistry } from './define.ts'
 
 /** How an operation walks its table when every row is a step. */
 export function walkOf(operation: Pick<OperationRow, 'table_name' | 'cursor_columns' | 'cursor_types'>): Walk {
@@ -26,6 +26,9 @@ export async function carvingWalk(registry: OperationRegistry, operation: Operat
 }
 
 /** What the governor knows an operation by. */
-export function governed({ id, name, table_name: table }: Pick<OperationRow, 'id' | 'name' | 'table_name'>): Governed {
-  return { id, name, table }
+export function governed(
+  { id, name, table_name: table }: Pick<OperationRow, 'id' | 'name' | 'table_name'>,
+  { vacuum }: Pick<OperationDefinition, 'vacuum'>,
+): Governed {
+  return { id, name, table, vacuum }
 }

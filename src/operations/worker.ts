@@ -147,7 +147,8 @@ export class Worker {
 
   async #run({ operation, batch }: Taken): Promise<void> {
     const held = this.#leases.hold({ batchId: batch.id, nonce: batch.nonce })
-    const governor = this.#deps.governor.govern(governed(operation))
+    const definition = this.#deps.registry.find(operation.name)
+    const governor = this.#deps.governor.govern(governed(operation, definition))
     try {
       await runBatch({
         ...this.#deps,
@@ -155,7 +156,7 @@ export class Worker {
         batch,
         held,
         governor,
-        definition: this.#deps.registry.find(operation.name),
+        definition,
         walk: walkOf(operation),
         leaseMs: this.#options.leaseMs,
         stopping: this.#stopping.signal,

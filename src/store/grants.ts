@@ -61,6 +61,7 @@ begin
   grant select, insert, update, delete on sluice.operation, sluice.batch, sluice.worker, sluice.disabled_operation
     to sluice_worker;
   grant select, update on sluice.budget to sluice_worker;
+  grant select, insert, update, delete on sluice.table_setting to sluice_worker;
   grant select, insert, update on sluice.tenant_share, sluice.recurring_mark, sluice.operation_summary to sluice_worker;
   -- History is written once. What is taken up again comes back from it, one operation at a time.
   grant select, insert, delete on sluice.operation_history to sluice_worker;
@@ -117,7 +118,7 @@ begin
 
   grant select on sluice.operation, sluice.batch, sluice.worker, sluice.operation_history, sluice.batch_history,
     sluice.operation_summary, sluice.quarantine, sluice.transition, sluice.disabled_operation, sluice.tenant_share,
-    sluice.recurring_mark, sluice.budget, sluice.job, sluice.job_claim, sluice.server_life, sluice.job_lock,
+    sluice.recurring_mark, sluice.budget, sluice.table_setting, sluice.job, sluice.job_claim, sluice.server_life, sluice.job_lock,
     sluice.job_cancel, sluice.queue, sluice.job_class, sluice.job_history, sluice.job_dead, sluice.job_attempt,
     sluice.job_batch, sluice.job_batch_addition, sluice.job_batch_callback, sluice.job_batch_history, sluice.sweep,
     sluice.sweep_claim to sluice_dashboard;

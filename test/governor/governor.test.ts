@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { defineOperation, defineProbe, sql, type OperationDefinition, type Probe } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { spawnWorker, testProfile } from '../support/worker.ts'
+import { alone, spawnWorker, testProfile } from '../support/worker.ts'
 import { until } from '../support/wait.ts'
 import { counters, working } from '../support/working.ts'
 import { session } from './bench.ts'
@@ -10,7 +10,7 @@ const shape = { name: 'add-one', table: 'counters', batchSize: 100, subBatchSize
 const addOne = defineOperation({ ...shape, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
 
 /** Looks more often than in production, so that tests need not wait for it. */
-const governor = { every: '50ms', limits: { activeSessions: false, commitTime: false } } as const
+const governor = { ...alone, every: '50ms' } as const
 const timeouts = { statement: '30s', idleInTransaction: '60s' } as const
 
 /** A signal that a test can set: a number, or an error. Setting it waits until the governor has taken it in. */

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineOperation, Sluice, sql, type EventName } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { spawnWorker, type SpawnedWorker } from '../support/worker.ts'
+import { alone, spawnWorker, type SpawnedWorker } from '../support/worker.ts'
 
 /** Timings under torture: short leases, and sessions that the server ends when their worker is stopped for long. */
 const tortureProfile = {
   worker: { concurrency: 1, lease: '1s', poll: '100ms', noProgress: '5s', stop: '2s' },
   timeouts: { statement: '3s', lock: '1s', idleInTransaction: '3s' },
+  governor: alone,
 } as const
 
 interface Shape {

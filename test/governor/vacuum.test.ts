@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import { defineOperation, sql } from '../../src/index.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
+import { alone } from '../support/worker.ts'
+import { counters, working } from '../support/working.ts'
+
+const shape = { name: 'add-one', table: 'counters', batchSize: 5_000, subBatchSize: 500 }
+const governor = { ...alone, every: '50ms' } as const
+const timeouts = { statement: '30s', idleInTransaction: '60s' } as const
+
+const optionsOf = (db: TestDatabase): Promise<string[] | null> =>
+  db.value(`select reloptions from pg_class where oid = 'counters'::regclass`)
+
+test('vacuum does not cut off the end of a table while an operation runs, and may again afterwards', async () => {
+  await using db = await counters(1_000)
+  await db.query('alter table counters set (vacuum_truncate = true, fillfactor = 90)')
+  const careful = defineOperation({
+    ...shape,
+    vacuum: { truncate: false },
+    async perform({ batch }) {
+      await until(
+        'the table says so',
+        async () => (await optionsOf(db))?.includes('vacuum_truncate=false') === true,
+        60_000,
+      )
+      return batch.update(sql`n = n + 1`)
+    },
+  })
+  const { sluice } = working(db, [careful], { database: db.url, governor, timeouts })
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(careful)
+  await sluice.operations.wait(id, { everyMs: 20 })
+  await until(
+    'the table is as before',
+    async () => (await optionsOf(db))?.includes('vacuum_truncate=true') === true,
+    60_000,
+  )
+  expect(await optionsOf(db)).toContain('fillfactor=90')
+  expect(await db.value('select count(*)::int from sluice.table_setting')).toBe(0)
+})
+
+test('what a process that died has left behind is put back by another', async () => {
+  await using db = await counters(10)
+  await db.query('alter table counters set (vacuum_truncate = false)')
+  await db.query(`insert into sluice.table_setting (table_name) values ('public.counters'), ('public.gone')`)
+  const { sluice } = working(db, [], { database: db.url })
+  await using _ = sluice
+  await sluice.start()
+  await until(
+    'nothing is left to put back',
+    async () => (await db.value<number>('select count(*)::int from sluice.table_setting')) === 0,
+  )
+  expect(await optionsOf(db)).toBeNull()
+})
+
+test('a role that may not leaves the table alone, and says so once', async () => {
+  await using db = await counters(2_000)
+  const careful = defineOperation({
+    ...shape,
+    vacuum: { truncate: false, every: 1_000 },
+    perform: ({ batch }) => batch.update(sql`n = n + 1`),
+  })
+  const { sluice, events } = working(db, [careful], { governor })
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(careful)
+  expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
+  const warnings = events.all.flatMap(({ event, payload }) => (event === 'warning' ? [payload.message] : []))
+  expect(warnings.filter((message) => /for its owner|may not vacuum/.test(message))).toHaveLength(1)
+  expect(await optionsOf(db)).toBeNull()
+})
+
+test('the table is vacuumed after so many changed rows', async () => {
+  await using db = await counters(3_000)
+  await db.query('alter table counters set (autovacuum_enabled = off)')
+  const cleaning = defineOperation({
+    ...shape,
+    vacuum: { every: 1_000 },
+    perform: ({ batch }) => batch.update(sql`n = n + 1`),
+  })
+  const { sluice } = working(db, [cleaning], { database: db.url, governor })
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(cleaning)
+  const vacuums = `select vacuum_count::int from pg_stat_user_tables where relname = 'counters'`
+  await until('a vacuum is counted', async () => (await db.value<number>(vacuums)) > 0, 60_000)
+})
+
+test('an operation with a budget of dead rows waits for vacuum', async () => {
+  await using db = await counters(20_000)
+  await db.query('alter table counters set (autovacuum_enabled = off)')
+  await db.query('delete from counters where id > 12000')
+  const dead = `select n_dead_tup::int from pg_stat_user_tables where relname = 'counters'`
+  await until('the dead rows are known', async () => {
+    await db.query('select pg_stat_force_next_flush()').catch(() => undefined)
+    return (await db.value<number>(dead)) >= 8_000
+  })
+  const budgeted = defineOperation({
+    ...shape,
+    vacuum: { deadRows: 0.3 },
+    scope: () => sql`id <= 500`,
+    perform: ({ batch }) => batch.update(sql`n = n + 1`),
+  })
+  const { sluice, events } = working(db, [budgeted], { governor })
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(budgeted)
+  const held = await events.event('operation.held', { limitMs: 60_000 })
+  expect(held.reason).toContain(
+    'dead rows of the table is 40 % (public.counters, heap), slows from 15 %, stops at 30 %',
+  )
+  await db.query('vacuum counters')
+  expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
+})
