@@ -498,6 +498,12 @@ table sweep_claim with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_thres
   CREATE INDEX sweep_claim_waiting_idx ON sluice.sweep_claim USING btree (sweep, retry_at) WHERE ((worker_id IS NULL) AND (quarantined_at IS NULL))
   CREATE INDEX sweep_claim_worker_idx ON sluice.sweep_claim USING btree (sweep, worker_id) WHERE (worker_id IS NOT NULL)
   CREATE UNIQUE INDEX sweep_claim_pkey ON sluice.sweep_claim USING btree (sweep, key)
+table table_setting
+  table_name text not null
+  previous text
+  set_at timestamp with time zone not null default clock_timestamp()
+  constraint table_setting_pkey PRIMARY KEY (table_name)
+  CREATE UNIQUE INDEX table_setting_pkey ON sluice.table_setting USING btree (table_name)
 table tenant_share
   tenant text not null
   virtual_ms double precision not null
