@@ -26,6 +26,7 @@ export class Course {
   readonly operation: Governed
   /** Batches of it that run here. */
   running = 0
+  endedAtMs = performance.now()
   /** The reason that was written down with the hold that this process put on. */
   heldFor: string | undefined
   /** What was last said about its limiter, and when. */

@@ -73,6 +73,8 @@ export interface BatchGovernor {
 
 /** The longest rest in one go: what changes meanwhile must show within a second. */
 const napMs = 200
+/** What is known about an operation outlasts the moment between two batches. */
+const keepMs = 15_000
 /** A limiter is written down this often at most while it stays the same. */
 const tellEveryMs = 5_000
 
@@ -158,7 +160,7 @@ export class Governor implements Crew {
       },
       end: () => {
         course.running -= 1
-        this.#forget(course)
+        course.endedAtMs = performance.now()
       },
     }
   }
@@ -175,11 +177,6 @@ export class Governor implements Crew {
     const course = this.#courses.get(operation.id) ?? new Course(operation)
     this.#courses.set(operation.id, course)
     return course
-  }
-
-  /** A course is kept while batches of it run here, and while this process has to end its hold. */
-  #forget(course: Course): void {
-    if (course.running === 0 && course.heldFor === undefined) this.#courses.delete(course.operation.id)
   }
 
   async #mustHold(course: Course, signal: AbortSignal): Promise<boolean> {
@@ -219,7 +216,9 @@ export class Governor implements Crew {
   async #looked(): Promise<void> {
     const nowMs = performance.now()
     for (const course of this.#courses.values()) {
+      if (isOver(course, nowMs)) this.#courses.delete(course.operation.id)
       this.#follow(course, nowMs)
+      if (course.running === 0 && course.heldFor === undefined) continue
       try {
         await this.#tell(course, nowMs)
         if (!course.pace.held && course.heldFor !== undefined) await this.#endHold(course, course.heldFor)
@@ -242,7 +241,6 @@ export class Governor implements Crew {
   async #endHold(course: Course, reason: string): Promise<void> {
     await endGoverned(this.#deps.database.control, { id: course.operation.id, reason })
     course.heldFor = undefined
-    this.#forget(course)
   }
 
   /** Says what limits an operation when that changes, and now and then while it lasts. */
@@ -263,6 +261,11 @@ export class Governor implements Crew {
   #warn(what: string, error: unknown): void {
     this.#deps.telemetry.emit('warning', { message: `The governor ${what}: ${errorRecord(error).message}` })
   }
+}
+
+/** Nothing of it runs here any more, and no hold of it has to be ended. */
+function isOver({ running, heldFor, endedAtMs }: Course, nowMs: number): boolean {
+  return running === 0 && heldFor === undefined && nowMs - endedAtMs > keepMs
 }
 
 /**

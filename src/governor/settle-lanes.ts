@@ -25,9 +25,9 @@ export async function settleLanes(connection: StoreConnection, course: Course, n
   if (last !== undefined && nowMs - last.atMs < judgeMs) return
   const [view] = await lanesOf(connection, { id: course.operation.id })
   if (view === undefined) return
-  const memory = remember(last, view, nowMs)
-  memories.set(course, memory)
   const { share } = course.pace
+  const memory = remember(last, view, { nowMs, slowed: share < 0.9 || course.load > 0.3 })
+  memories.set(course, memory)
   const { lanes, most_lanes: most } = view
   const rateOf = (count: number): number | undefined => memory.rates.get(count)?.perSecond
   const rates = { rate: rateOf(lanes), rateBelow: rateOf(lanes - 1), rateAbove: rateOf(lanes + 1) }
@@ -37,10 +37,18 @@ export async function settleLanes(connection: StoreConnection, course: Course, n
   }
 }
 
-/** The rate counts only where all lanes were at work for the whole time. */
-function remember(last: Memory | undefined, view: LaneView, nowMs: number): Memory {
-  const rates = new Map([...(last?.rates ?? [])].filter(([, { atMs }]) => nowMs - atMs < forgetMs))
-  if (last !== undefined && last.lanes === view.lanes && view.running >= view.lanes) {
+/**
+ * The rate counts only where all lanes were at work for the whole time. What lanes brought while something slowed them
+ * says nothing about what they bring otherwise.
+ */
+function remember(
+  last: Memory | undefined,
+  view: LaneView,
+  { nowMs, slowed }: { nowMs: number; slowed: boolean },
+): Memory {
+  const fresh = [...(last?.rates ?? [])].filter(([, { atMs }]) => nowMs - atMs < forgetMs && !slowed)
+  const rates = new Map(fresh)
+  if (!slowed && last !== undefined && last.lanes === view.lanes && view.running >= view.lanes) {
     const perSecond = ((view.rows_seen - last.rowsSeen) * 1_000) / (nowMs - last.atMs)
     rates.set(view.lanes, { perSecond, atMs: nowMs })
   }
