@@ -82,7 +82,7 @@ function asker(
 }
 
 /** The number in an answer of Prometheus: a scalar, or a vector of exactly one. */
-export function numberIn(answer: unknown): number {
+function numberIn(answer: unknown): number {
   const { data } = answer as { data?: { resultType?: string; result?: unknown } }
   const result = data?.result
   const pair =

@@ -35,7 +35,7 @@ const leastShare = 0.05
 /** The share that is left when a signal is at its worst that can slow the work, but not stop it. */
 const slowestShare = 0.1
 /** The share at which work goes on when pausing did not help. */
-export const floorShare = 0.02
+const floorShare = 0.02
 /** Below this a signal is not worth a word. */
 const leastStress = 0.05
 

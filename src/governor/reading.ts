@@ -2,7 +2,7 @@ import type { Measure, Probe } from './probe.ts'
 import type { Signal } from './signal.ts'
 
 /** So many polls in a row that could not be read make a reading stale. */
-export const stalePolls = 3
+const stalePolls = 3
 
 /** The last value of a probe, and how well it can be read. */
 export interface Reading {

@@ -7,7 +7,7 @@ import { readServerVersion } from './probes/server-version.ts'
 import { missed, read, unread, type Reading } from './reading.ts'
 
 /** What the sampler knows of the work in its process. */
-export interface Work {
+interface Work {
   /** The tables that are being walked. */
   tables(): readonly string[]
   /** How long sub-batches have been at work, in all, and how many have committed. */

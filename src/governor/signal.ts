@@ -35,7 +35,7 @@ export interface Smoothed {
 
 const timeConstantMs = 1_500
 /** After so long without a value the old ones say nothing about the new one. */
-export const blindMs = 5_000
+const blindMs = 5_000
 
 /** Takes single values for less than they are, and begins anew after a gap in which nothing could be seen. */
 export function smooth(last: Smoothed | undefined, value: number, nowMs: number): Smoothed {

@@ -162,7 +162,7 @@ export function durabilityFindings(
 }
 
 /** What the governor can see, and for the rest the SQL that lets it. */
-export function probeFindings(probes: readonly Sight[]): Finding[] {
+function probeFindings(probes: readonly Sight[]): Finding[] {
   const seen = probes.filter(({ blindness }) => blindness === undefined).map(({ probe }) => probe.title)
   const blind = probes.flatMap(({ probe, blindness }): Finding[] =>
     blindness === undefined

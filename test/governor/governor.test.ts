@@ -131,13 +131,14 @@ test('a signal between its limits slows the work and says so, live', async () =>
   expect(await exactlyOnce(db)).toBe(true)
 })
 
+const never = (): never => {
+  throw new Error('never')
+}
+
 test('a budget that cannot be read any more stops the work, and a gauge does not', async () => {
   await using db = await counters(200)
   const { probe, set } = dial()
-  const read = (): never => {
-    throw new Error('never')
-  }
-  const frozen = defineProbe({ name: 'frozen', soft: 1, hard: 2, unknown: 'freeze', read })
+  const frozen = defineProbe({ name: 'frozen', soft: 1, hard: 2, unknown: 'freeze', read: never })
   const operation = interrupted(() => set(new Error('no route to host')))
   const { sluice, events } = working(db, [operation], { governor, timeouts, probes: [probe, frozen] })
   await using _ = sluice
