@@ -1,6 +1,6 @@
 import { holdWaitMs } from './hold.ts'
 import type { Limiter } from './limiter.ts'
-import { loadOf } from './load.ts'
+import { loadOf, nextLoad } from './load.ts'
 import { initialPace, nextPace, type Pace, type PaceState } from './pace.ts'
 import { subBatchTime } from './probes/sub-batch-time.ts'
 import type { Weight } from './probe.ts'
@@ -33,6 +33,7 @@ export class Course {
   told: { probe: string | undefined; atMs: number } = { probe: undefined, atMs: -Infinity }
   #pace: Pace = { share: 1, limiter: undefined, held: false }
   #load = 0
+  #followedAtMs = -Infinity
   #state: PaceState = initialPace
   #subBatch: Smoothed | undefined
   #waitMs: number | undefined
@@ -66,7 +67,9 @@ export class Course {
     const { state, pace } = nextPace(this.#state, all, moment)
     this.#state = state
     this.#pace = pace
-    this.#load = loadOf(all.map(({ name, value }) => ({ name, value: state.smoothed[name]?.value ?? value })))
+    const load = loadOf(all.map(({ name, value }) => ({ name, value: state.smoothed[name]?.value ?? value })))
+    this.#load = nextLoad(this.#load, load, moment.nowMs - this.#followedAtMs)
+    this.#followedAtMs = moment.nowMs
     if (!pace.held) this.#waitMs = undefined
   }
 

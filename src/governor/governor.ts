@@ -88,7 +88,6 @@ export class Governor implements Crew {
   readonly #courses = new Map<string, Course>()
   readonly #shifts = new Set<AbortSignal>()
   #sampling: { over: AbortController; done: Promise<void> } | undefined
-  #busyMs = 0
   #committed = 0
   #workerId = ''
 
@@ -103,7 +102,6 @@ export class Governor implements Crew {
     this.#care = new VacuumCare({ database, warn: (what, error) => this.#warn(what, error) })
     const work = {
       tables: () => [...new Set([...this.#courses.values()].map(({ operation }) => operation.table))],
-      busyMs: () => this.#busyMs,
       committed: () => this.#committed,
     }
     const looked = (): Promise<void> => this.#looked()
@@ -152,7 +150,6 @@ export class Governor implements Crew {
       mustHold: (signal) => this.#mustHold(course, signal),
       rest: async (done, resting) => {
         this.#committed += 1
-        this.#busyMs += done.elapsedMs
         course.note(done.elapsedMs, performance.now())
         this.#care.changed(operation.table, done.rowsChanged, operation.vacuum?.every)
         await this.#pay(done, resting)

@@ -41,7 +41,8 @@ export function chooseProbes(limits: LimitOptions, own: readonly Probe[]): Probe
   if (twice !== undefined) throw wrong('probes', `has "${twice}" twice, or it is the name of a signal of the server`)
   const server = serverProbes.flatMap((probe): Probe[] => {
     const given = limits[probe.name as ProbeName]
-    if (given === undefined) return Number.isFinite(probe.soft) ? [probe] : []
+    // What is off for the server may be on for an operation.
+    if (given === undefined) return Number.isFinite(probe.soft) || probe.per === 'table' ? [probe] : []
     return given === false ? [] : [{ ...probe, ...parseLimits(`governor.limits.${probe.name}`, given, probe.unit) }]
   })
   return [...server, ...own]

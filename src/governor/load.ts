@@ -22,3 +22,10 @@ export function loadOf(signals: readonly Pick<Signal, 'name' | 'value'>[]): numb
     between(value('commitTime'), slowCommit, slowestCommit),
   )
 }
+
+const halfLifeMs = 4_000
+
+/** The load rises at once and falls slowly: short transactions cost little, and others who pause for a moment come back. */
+export function nextLoad(last: number, now: number, elapsedMs: number): number {
+  return Math.max(now, last * 2 ** (-elapsedMs / halfLifeMs))
+}

@@ -18,8 +18,6 @@ export interface Source {
   readonly cores: number
   /** The clock of this process, in milliseconds; it never goes back. */
   readonly nowMs: number
-  /** How long sub-batches of this process have been at work, in all. */
-  readonly busyMs: number
   /** Whether a sub-batch has committed in this process since the last look. */
   readonly working: boolean
 }

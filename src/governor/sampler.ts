@@ -10,8 +10,7 @@ import { missed, read, unread, type Reading } from './reading.ts'
 interface Work {
   /** The tables that are being walked. */
   tables(): readonly string[]
-  /** How long sub-batches have been at work, in all, and how many have committed. */
-  busyMs(): number
+  /** How many sub-batches have committed. */
   committed(): number
 }
 
@@ -191,7 +190,6 @@ export class Sampler {
       serverVersion: this.#serverVersion ?? 0,
       cores: this.#options.cores,
       nowMs: performance.now(),
-      busyMs: work.busyMs(),
       working: committed > this.#committed,
     }
     this.#committed = committed

@@ -4,7 +4,7 @@
  */
 import { limiterInWords } from './limiter.ts'
 import { chooseProbes, type LimitOptions } from './limits.ts'
-import { loadOf } from './load.ts'
+import { loadOf, nextLoad } from './load.ts'
 import { initialPace, nextPace } from './pace.ts'
 import type { Probe } from './probe.ts'
 import { missed, read, signalOf, unread, type Reading } from './reading.ts'
@@ -90,7 +90,8 @@ export function simulateGovernor<State>(simulation: Simulation<State>): TracePoi
     const next = nextPace(state, signals, moment)
     state = next.state
     const { share, held, limiter } = next.pace
-    const load = loadOf(signals.map(({ name, value }) => ({ name, value: state.smoothed[name]?.value ?? value })))
+    const now = loadOf(signals.map(({ name, value }) => ({ name, value: state.smoothed[name]?.value ?? value })))
+    const load = nextLoad(trace.at(-1)?.load ?? 0, now, 1_000)
     const done = size === undefined || sizeState === undefined ? undefined : workFor(size, sizeState, { share, load })
     sizeState = done?.state ?? sizeState
     const rowsPerSecond = Math.round(done?.rows ?? share * fullSpeed)

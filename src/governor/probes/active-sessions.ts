@@ -2,18 +2,23 @@ import type { Probe } from '../probe.ts'
 
 /** A long statement is counted when it ends, all at once: it must not look like a crowd. */
 const mostPerCore = 8
+/** Sessions tell the server what they have executed once a second; over two or three seconds that evens out. */
+const windowMs = 2_500
+/** So many moments make an average. */
+const samples = 10
 
 interface Row {
   /** Time that all sessions of the server have spent executing, in ms. */
   active: number
-  /** Sessions of other processes like this one that execute right now. */
-  others: number
+  /** Sessions of ours that execute right now, in this process and in others. */
+  ours: number
 }
 
 /**
- * Sessions of others that execute, on average since the last look, per core. The server adds up the time that sessions
- * execute, and lets everybody read the sum; a count of sessions at one moment would say little, and is hidden from
- * most roles. What this process itself has executed is taken off, and what others like it do at this moment.
+ * Sessions of others that execute, on average over the last seconds, per core. The server adds up the time that
+ * sessions execute, and lets everybody read the sum; a count of sessions at one moment would say little, and is hidden from
+ * most roles. What we ourselves execute is taken off, as the average of some moments: how long our statements take by
+ * our own clock is more than the server takes, and would hide a few sessions of others.
  */
 export const activeSessions: Probe = {
   name: 'activeSessions',
@@ -27,20 +32,22 @@ export const activeSessions: Probe = {
   soft: 1.5,
   hard: 4,
   open() {
-    let last: { atMs: number; active: number; busyMs: number } | undefined
+    let past: { atMs: number; active: number }[] = []
+    let ours: number[] = []
     return async (source) => {
       const [row] = await source.query<Row>(
         `select (select sum(active_time) from pg_stat_database)::float8 as active,
            (select count(*) from pg_stat_activity
-            where application_name = 'sluice work' and state = 'active')::int as others`,
+            where application_name = 'sluice work' and state = 'active')::int as ours`,
       )
-      const now = { atMs: source.nowMs, active: row?.active ?? 0, busyMs: source.busyMs }
-      const before = last
-      last = now
+      const now = { atMs: source.nowMs, active: row?.active ?? 0 }
+      past = [...past.filter(({ atMs }) => now.atMs - atMs <= windowMs), now]
+      ours = [...ours, source.working ? (row?.ours ?? 0) : 0].slice(-samples)
+      const before = past[0]
       if (before === undefined || now.atMs <= before.atMs) return undefined
       const all = Math.min(mostPerCore * source.cores, (now.active - before.active) / (now.atMs - before.atMs))
-      const own = (now.busyMs - before.busyMs) / (now.atMs - before.atMs)
-      return { value: Math.max(0, all - Math.max(own, row?.others ?? 0)) / source.cores }
+      const own = ours.reduce((sum, count) => sum + count, 0) / ours.length
+      return { value: Math.max(0, all - own) / source.cores }
     }
   },
 }

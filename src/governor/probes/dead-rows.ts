@@ -2,7 +2,8 @@ import type { Probe } from '../probe.ts'
 
 /**
  * Dead rows of the walked table as a share of all, in its heap or in its TOAST table, whichever has more. Small tables
- * are left out: what is dead there harms nobody.
+ * are left out: what is dead there harms nobody. It counts for operations with a budget of dead rows, and where limits
+ * are given: a walk along the keys does not suffer from dead rows, and who deletes most of a table leaves many.
  */
 export const deadRows: Probe = {
   name: 'deadRows',
@@ -13,8 +14,8 @@ export const deadRows: Probe = {
   yields: true,
   smooth: false,
   unit: 'share',
-  soft: 0.6,
-  hard: 0.95,
+  soft: Number.POSITIVE_INFINITY,
+  hard: Number.POSITIVE_INFINITY,
   open: () => async (source, table) => {
     const [row] = await source.query<{ share: number | null; part: string }>(
       `select part, dead::float8 / (dead + live) as share
