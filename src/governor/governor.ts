@@ -103,6 +103,7 @@ export class Governor implements Crew {
     const work = {
       tables: () => [...new Set([...this.#courses.values()].map(({ operation }) => operation.table))],
       committed: () => this.#committed,
+      limited: () => [...this.#courses.values()].some(({ pace }) => pace.limiter !== undefined && !pace.held),
     }
     const looked = (): Promise<void> => this.#looked()
     this.#sampler = new Sampler(options, { connection: this.#pool, telemetry, work, looked })

@@ -12,6 +12,8 @@ interface Work {
   tables(): readonly string[]
   /** How many sub-batches have committed. */
   committed(): number
+  /** Whether something slows it. */
+  limited(): boolean
 }
 
 export interface SamplerOptions {
@@ -32,6 +34,8 @@ interface Deps {
 
 /** Without work a look now and then is enough to know what is usual. */
 const idleFactor = 10
+/** On the way from a soft to a hard limit it pays to look more often. */
+const limitedFactor = 0.25
 
 /** A look that takes longer than this is missed, once for each such time. */
 const missMs = 1_000
@@ -68,7 +72,8 @@ export class Sampler {
       const began = performance.now()
       await withinMs(this.#look(), this.#options.everyMs, signal)
       const idle = this.#deps.work.tables().length === 0
-      const waitMs = this.#options.everyMs * (idle ? idleFactor : 1) - (performance.now() - began)
+      const factor = idle ? idleFactor : this.#deps.work.limited() ? limitedFactor : 1
+      const waitMs = this.#options.everyMs * factor - (performance.now() - began)
       this.#wake = new AbortController()
       this.#idle = idle
       if (waitMs > 0) await sleep(waitMs, AbortSignal.any([signal, this.#wake.signal]))

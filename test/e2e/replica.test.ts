@@ -11,8 +11,8 @@ test('a replica that stands still holds the work until it has caught up', { time
   const settings = { fsync: 'off', synchronous_commit: 'off', max_connections: '50', shared_buffers: '64MB' }
   try {
     await using pair = await startPair(folder, settings)
-    const limits = { soft: 2 ** 20, hard: 12 * 2 ** 20 }
-    const outcome = await freezeReplica({ pair, rows: 120_000, freezeMs: 2_000, ...limits })
+    const limits = { soft: 2 ** 20, hard: 24 * 2 ** 20, walBytesPerSecond: 4 * 2 ** 20 }
+    const outcome = await freezeReplica({ pair, rows: 80_000, freezeMs: 1_000, ...limits })
     expect(wrongInReplica(outcome)).toEqual([])
   } finally {
     await rm(folder, { recursive: true, force: true })

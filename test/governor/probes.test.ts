@@ -59,8 +59,9 @@ test('the oldest snapshot is measured and its holder named', async () => {
   const pid = (await report.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
   await report.query('begin isolation level repeatable read; select 1')
   await db.query('update counters set n = n + 1')
-  const seen = await probe.look()
-  expect(seen?.said).toBe(`pid ${pid}, user test_worker, nightly-report, idle in transaction`)
+  // An autovacuum may hold an older one, for a moment.
+  const holder = `pid ${pid}, user test_worker, nightly-report, idle in transaction`
+  await until('the report is the oldest', async () => (await probe.look())?.said === holder)
   // The transaction's own age is known here; where it is hidden, the time since it was first seen counts.
   const later = await probe.look({ nowMs: performance.now() + 900_000 })
   expect(later?.value).toBeGreaterThanOrEqual(890_000)
@@ -68,14 +69,14 @@ test('the oldest snapshot is measured and its holder named', async () => {
   expect((await probe.look())?.said ?? '').not.toContain('nightly-report')
 })
 
-test('a prepared snapshot holder of another role is named by its pid even where the rest is hidden', async () => {
+test('a holder of another role is named by its pid even where the rest is hidden', async () => {
   await using db = await counters(10)
   await using probe = await openProbe(oldestSnapshot, db.workerUrl)
   await using report = await session(db.url, 'owner')
   const pid = (await report.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
   await report.query('begin isolation level repeatable read; select 1')
   await db.query('update counters set n = n + 1')
-  expect((await probe.look())?.said).toContain(`pid ${pid}`)
+  await until('it is the oldest', async () => (await probe.look())?.said?.includes(`pid ${pid}`) === true)
 })
 
 test('dead rows are a share of the heap, and of the TOAST table when that has more', async () => {

@@ -22,6 +22,8 @@ export interface ReplicaPlan {
   /** Limits for WAL that is not replayed. */
   soft: number
   hard: number
+  /** What the operation may log in a second, so that its speed does not depend on the machine. */
+  walBytesPerSecond?: number
 }
 
 /** What was seen at one moment. */
@@ -51,7 +53,14 @@ export interface ReplicaOutcome {
 }
 
 /** Lets an operation run, freezes the replica in the middle of it, lets it go on, and watches all the while. */
-export async function freezeReplica({ pair, rows, freezeMs, soft, hard }: ReplicaPlan): Promise<ReplicaOutcome> {
+export async function freezeReplica({
+  pair,
+  rows,
+  freezeMs,
+  soft,
+  hard,
+  ...budget
+}: ReplicaPlan): Promise<ReplicaOutcome> {
   await using db = await testDatabase(pair.primary.url)
   await db.query(`create table documents (id bigint primary key, n int not null default 0, body text)`)
   await db.query(`insert into documents (id, body) select n, repeat('x', 150) from generate_series(1, $1::int) n`, [
@@ -63,7 +72,7 @@ export async function freezeReplica({ pair, rows, freezeMs, soft, hard }: Replic
   await db.query('grant pg_read_all_stats to test_worker')
   await until('the replica has caught up', async () => (await pair.lagBytes()) === 0, 60_000)
   const limits = { replicaBytes: { soft, hard }, activeSessions: false, commitTime: false, checkpoints: false }
-  const patterns = `const patterns = ${JSON.stringify({ governor: { limits } })}`
+  const patterns = `const patterns = ${JSON.stringify({ governor: { limits }, budget })}`
   await using running = await spawnWorker({ url: db.workerUrl, operations: worker, patterns, profile: testProfile })
   await running.events.event('worker.started')
   const watching = new Watch(db, pair)
