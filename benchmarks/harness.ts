@@ -10,16 +10,6 @@ interface Variant<R = Run> {
   run(): Promise<R>
 }
 
-/** The same work done in several ways. Disposing of it removes what it made. */
-export interface Scenario extends AsyncDisposable {
-  title: string
-  /** Conditions that all variants share, for the report. */
-  facts: string[]
-  /** Name of the variant that the others are compared with. */
-  baseline: string
-  variants: Variant[]
-}
-
 /** The runs of one variant, in the order of the rounds. */
 export interface Outcome<R = Run> {
   variant: string
@@ -31,15 +21,6 @@ export interface Spread {
   median: number
   min: number
   max: number
-}
-
-/** What the report says of one variant. */
-export interface Summary {
-  variant: string
-  seconds: Spread
-  rowsPerSecond: Spread
-  /** Rows per second over those of the baseline in the same round. */
-  ratio: Spread
 }
 
 /**
@@ -62,22 +43,6 @@ export async function interleave<R extends { ms: number } = Run>(
     }
   }
   return outcomes
-}
-
-/** Medians and spreads of every variant, with its ratio to the baseline paired by round. */
-export function summarise(outcomes: Outcome[], baseline: string): Summary[] {
-  const base = outcomes.find(({ variant }) => variant === baseline)?.runs.map(speed)
-  if (base === undefined) throw new Error(`no variant is named "${baseline}"`)
-  return outcomes.map(({ variant, runs }) => ({
-    variant,
-    seconds: spread(runs.map(({ ms }) => ms / 1_000)),
-    rowsPerSecond: spread(runs.map(speed)),
-    ratio: spread(runs.map((run, round) => speed(run) / (base[round] ?? Number.NaN))),
-  }))
-}
-
-function speed({ rows, ms }: Run): number {
-  return (rows * 1_000) / ms
 }
 
 export function spread(values: number[]): Spread {

@@ -3,7 +3,7 @@ import { cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { version } from '../src/index.ts'
-import type { Scenario, Spread, Summary } from './harness.ts'
+import type { Spread } from './harness.ts'
 
 const settings = [
   'fsync',
@@ -37,24 +37,6 @@ export async function conditions(url: string): Promise<string[]> {
   } finally {
     await client.end()
   }
-}
-
-/** The whole report of one scenario, as Markdown that also reads well on a terminal. */
-export function report(
-  { title, facts, baseline }: Scenario,
-  summaries: Summary[],
-  about: { conditions: string[]; command: string; rounds: number },
-): string {
-  const figures = summaries.map(({ variant, seconds, rowsPerSecond, ratio }) => [
-    variant,
-    shown(seconds, 2),
-    shown(rowsPerSecond, 0),
-    shown(ratio, 2),
-  ])
-  const lines = [...about.conditions, ...facts, `\`${about.command}\``].map((line) => `- ${line}`)
-  const table = aligned([['variant', 'seconds', 'rows/s', `rows/s vs ${baseline}`], ...figures])
-  const legend = `Median [min..max] over ${about.rounds} interleaved round${about.rounds === 1 ? '' : 's'}; the ratio is taken within each round.`
-  return [`## ${title}`, '', ...lines, '', ...table, '', legend, ''].join('\n')
 }
 
 /** Adds a report to the file of today and of this kind of processor; gives its path. */

@@ -120,7 +120,7 @@ test('pause, resume and set steer an operation', async () => {
   expect(set.stdout).toBe('parse-notes\n  lanes     2 → 4\n  pace      100 % → 50 %\n  priority  normal, as before\n')
   expect(await at.json('set', id, '--sub-batch-size', '10')).toMatchObject({
     version: 1,
-    before: { lanes: 4, pace: 0.5, subBatchSize: 1000, priority: 'normal' },
+    before: { lanes: 4, pace: 0.5, subBatchSize: 100000, priority: 'normal' },
     operation: { subBatchSize: 10 },
   })
 })

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
-import { interleave, spread, summarise, type Run } from '../../benchmarks/harness.ts'
-import { conditions, report } from '../../benchmarks/report.ts'
+import { spread } from '../../benchmarks/harness.ts'
+import { conditions } from '../../benchmarks/report.ts'
 import { connected } from '../../benchmarks/database.ts'
 import { bulkBenchmark, cases } from '../../benchmarks/scenarios/bulk/bulk.ts'
 import { bulkPlot } from '../../benchmarks/scenarios/bulk/plot.ts'
@@ -10,7 +10,7 @@ import { EventsTable } from '../../benchmarks/scenarios/events-table.ts'
 import { measureRequeue, requeueReport, tenthsOf } from '../../benchmarks/scenarios/requeue.ts'
 
 const sizes = { rows: 5_001, rounds: 1, rate: 100, idleMs: 300, limitMs: 20_000 }
-const names = [...Object.keys(works)]
+const names = Object.keys(works)
 
 test.each(cases.map(({ key, title }) => [title, key]))(
   'the bulk benchmark runs: %s',
@@ -74,17 +74,7 @@ test('the speed over a tenth is what went between two marks', () => {
   expect(tenthsOf(marks, 1_000)).toEqual([...Array(5).fill(1_000), ...Array(5).fill(500)])
 })
 
-const runs = (...times: number[]): Run[] => times.map((ms) => ({ rows: 100, ms }))
-
-test('ratios are paired by round, and medians lie in the middle', () => {
-  const outcomes = [
-    { variant: 'base', runs: runs(100, 200, 400) },
-    { variant: 'other', runs: runs(50, 200, 800) },
-  ]
-  const [base, other] = summarise(outcomes, 'base')
-  expect(base?.ratio).toEqual({ median: 1, min: 1, max: 1 })
-  expect(other?.ratio).toEqual({ median: 1, min: 0.5, max: 2 })
-  expect(other?.seconds).toEqual({ median: 0.2, min: 0.05, max: 0.8 })
+test('medians lie in the middle', () => {
   expect(spread([4, 1, 3, 2])).toEqual({ median: 2.5, min: 1, max: 4 })
-  expect(() => summarise(outcomes, 'none')).toThrow('no variant is named "none"')
+  expect(spread([0.5, 2, 1])).toEqual({ median: 1, min: 0.5, max: 2 })
 })

@@ -23,7 +23,8 @@ function idOf(i: number): string {
 const beats: Beat[] = []
 const everyMs = 1_000 / Number(rate)
 const began = Date.now()
-let [sent, over] = [0, false]
+let sent = 0
+const over = new AbortController()
 
 async function act(i: number, due: number): Promise<void> {
   await acts[i % acts.length]?.(i)
@@ -37,14 +38,14 @@ function fraction(): number {
 
 function turn(): void {
   const now = Date.now() + fraction()
-  for (let due = began + sent * everyMs; due <= now && !over; due = began + sent * everyMs) void act(sent++, due)
-  if (!over) setTimeout(turn, 1)
+  for (let due = began + sent * everyMs; due <= now; due = began + sent * everyMs) void act(sent++, due)
+  if (!over.signal.aborted) setTimeout(turn, 1)
 }
 
 process.on('message', (message) => {
   if (message === 'take') process.send?.(beats.splice(0))
   else {
-    over = true
+    over.abort()
     void pool.end().then(() => process.exit(0))
   }
 })

@@ -1,10 +1,9 @@
-import type { Outcome } from '../../harness.ts'
-import { spread, type Spread } from '../../harness.ts'
+import { spread, type Outcome, type Spread } from '../../harness.ts'
 import { aligned, shown } from '../../report.ts'
 import { baseline, harmOf, slowdownOf, speedOf, type BulkOutcome, type BulkRun } from './bulk.ts'
 
 /** The figures of one way in one case, each with its spread over the rounds. */
-export interface Figures {
+interface Figures {
   variant: string
   complete: boolean
   rowsPerSecond: Spread
@@ -19,7 +18,7 @@ export interface Figures {
 }
 
 /** What an issue of speed is judged by. */
-export interface Target {
+interface Target {
   measure: string
   least: number
   /** Not more than that, instead of not less. */
@@ -27,18 +26,17 @@ export interface Target {
   reached: Spread | undefined
 }
 
-export function figuresOf({ outcomes }: BulkOutcome): Figures[] {
+function figuresOf({ outcomes }: BulkOutcome): Figures[] {
   const base = outcomes.find(({ variant }) => variant === baseline)?.runs ?? []
   const paired = (runs: BulkRun[], of: (run: BulkRun) => number): Spread =>
     spread(runs.map((run, round) => of(run) / of(base[round] ?? run)))
-  const wal = ({ walBytes, rows }: BulkRun): number => walBytes / Math.max(rows, 1)
   return outcomes.map(({ variant, runs }) => ({
     variant,
     complete: runs.every(({ complete }) => complete),
     rowsPerSecond: spread(runs.map(speedOf)),
     ratio: paired(runs, speedOf),
-    walPerRow: spread(runs.map(wal)),
-    walRatio: paired(runs, wal),
+    walPerRow: spread(runs.map(walPerRow)),
+    walRatio: paired(runs, walPerRow),
     slowdown: spread(runs.map(slowdownOf)),
     p50: spread(runs.map((run) => harmOf(run, 0.5))),
     p95: spread(runs.map((run) => harmOf(run, 0.95))),
@@ -47,7 +45,7 @@ export function figuresOf({ outcomes }: BulkOutcome): Figures[] {
 }
 
 /** The targets, as far as what they are about was measured. */
-export function targetsOf(measured: readonly BulkOutcome[]): Target[] {
+function targetsOf(measured: readonly BulkOutcome[]): Target[] {
   const by = (key: string): BulkOutcome | undefined => measured.find((outcome) => outcome.measured.key === key)
   const of = (key: string, variant: string): Figures | undefined => {
     const outcome = by(key)
@@ -74,6 +72,10 @@ export function targetsOf(measured: readonly BulkOutcome[]): Target[] {
     },
     { measure: 'WAL per deleted row', least: 1.03, atMost: true, reached: of('oldest', one)?.walRatio },
   ]
+}
+
+function walPerRow({ walBytes, rows }: BulkRun): number {
+  return walBytes / Math.max(rows, 1)
 }
 
 function over(outcome: BulkOutcome | undefined, variant: string, other: string): Spread | undefined {

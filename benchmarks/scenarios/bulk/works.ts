@@ -4,7 +4,7 @@ import { connected } from '../../database.ts'
 import type { Case } from '../events-table.ts'
 
 /** What a way of working is given: the copy, and how to say that rows are done and that time is up. */
-export interface Site {
+interface Site {
   url: string
   case: Case
   /** So many rows more are done. */
@@ -100,7 +100,7 @@ function sluiceWith(choices: Choices, config: SluiceConfig = {}): Work {
       over.addEventListener('abort', () => resolve(false))
     })
     await sluice.operations.start(operation)
-    return ended
+    return await ended
   }
 }
 
