@@ -32,8 +32,9 @@ interface Deps {
   looked(): Promise<void>
 }
 
-/** Without work a look now and then is enough to know what is usual. */
-const idleFactor = 10
+/** Without work the server is left in peace, unless somebody has to know what is usual then. */
+const idleFactor = 600
+const baselineFactor = 10
 /** On the way from a soft to a hard limit it pays to look more often. */
 const limitedFactor = 0.25
 
@@ -72,12 +73,16 @@ export class Sampler {
       const began = performance.now()
       await withinMs(this.#look(), this.#options.everyMs, signal)
       const idle = this.#deps.work.tables().length === 0
-      const factor = idle ? idleFactor : this.#deps.work.limited() ? limitedFactor : 1
+      const factor = idle ? this.#idleFactor : this.#deps.work.limited() ? limitedFactor : 1
       const waitMs = this.#options.everyMs * factor - (performance.now() - began)
       this.#wake = new AbortController()
       this.#idle = idle
       if (waitMs > 0) await sleep(waitMs, AbortSignal.any([signal, this.#wake.signal]))
     }
+  }
+
+  get #idleFactor(): number {
+    return this.#options.probes.some(({ name }) => name === 'walRate') ? baselineFactor : idleFactor
   }
 
   /** Work begins: looking now and then is not enough any more. */
