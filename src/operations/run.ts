@@ -31,6 +31,7 @@ import {
   passOver,
   runSubBatch,
   sameKey,
+  windowBeyond,
   type NextWindow,
   type SubBatchResult,
   type SubBatchWork,
@@ -46,8 +47,8 @@ export interface Progress {
   wantedSize: number
   /** The size that crashes divide: the same for whoever takes the batch over. */
   baseSize: number
-  /** Where the next window of that many rows ends, if that is known already. */
-  ahead: { key: Key; rows: number } | undefined
+  /** The next window, if it is known already. */
+  ahead: NextWindow | undefined
   /** What this process has done of the batch. */
   done: { rows: number; ms: number }
   /** Rows that are looked at in one go, as long as none of them is in scope. */
@@ -116,6 +117,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     startedAt,
     leaseMs,
     signal,
+    resting: AbortSignal.any([run.stopping, held.signal]),
     end: run.batch.upper_key,
     // A pooler needs a transaction for our limits, a second pass has quarantined rows to close.
     inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
@@ -145,10 +147,8 @@ async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
   const { at: lower, subBatchSize: size, ahead } = progress
   progress.ahead = undefined
   // Found by the sub-batch before, for the size that it had: good unless errors made it smaller.
-  const next =
-    ahead !== undefined && ahead.rows <= size && !isFar(ahead.rows, size)
-      ? { window: { lower, upper: ahead.key }, rows: ahead.rows }
-      : await nextWindow(work, { lower, upper: run.batch.upper_key, size })
+  const isGood = ahead !== undefined && ahead.rows <= size * 1.1 && !isFar(ahead.rows, size)
+  const next = isGood ? ahead : await nextWindow(work, { lower, upper: run.batch.upper_key, size })
   await commit(run, work, { progress, next })
 }
 
@@ -189,15 +189,16 @@ async function commit(
   work: SubBatchWork,
   { progress, next }: { progress: Progress; next: NextWindow },
 ): Promise<void> {
+  const beyond = windowBeyond(work, next)
   const result = await runSubBatch(work, next)
-  const { elapsedMs: ms, rowsMatched, rowsChanged, ahead, limits } = result
+  const { elapsedMs: ms, rowsMatched, rowsChanged, limits } = result
   progress.at = next.window.upper
   progress.inARow = 0
   progress.onOneRow = 0
   progress.wantedSize = learnSize(run, work, { rows: next.rows, result })
   progress.empty = work.pass > 1 || (work.scope !== undefined && rowsMatched === 0)
   progress.subBatchSize = Math.min(progress.wantedSize, progress.subBatchSize * 2)
-  progress.ahead = ahead === null ? undefined : { key: ahead, rows: next.rows }
+  progress.ahead = result.ahead ?? (await beyond)
   progress.done = { rows: progress.done.rows + next.rows, ms: progress.done.ms + ms }
   // Hours that were set meanwhile have to be looked at before each change.
   work.inOne &&= limits.run_window === null
@@ -207,7 +208,7 @@ async function commit(
   const counts = { rowsSeen: next.rows, rowsMatched, rowsChanged, elapsedMs: Math.round(ms), walBytes }
   run.telemetry.emit('sub-batch.committed', { ...about(run), ...counts })
   // The rest is between transactions, never inside one.
-  const signal = AbortSignal.any([run.stopping, run.held.signal])
+  const signal = work.resting
   const done = { elapsedMs: ms, rowsChanged, walBytes, pace: limits.pace }
   await run.governor.rest(done, { signal, alive: () => run.held.progress() })
 }

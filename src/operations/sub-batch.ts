@@ -1,10 +1,11 @@
 import type { Sql } from 'sql-template-tag'
 import * as batches from '../store/batches.ts'
+import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import type { Key } from '../store/operations.ts'
 import type { Transaction } from '../store/pool.ts'
 import { changeRows, readKeyedRows, type Change } from '../targets/change.ts'
-import { inOneStatement } from '../targets/one-statement.ts'
+import { changeInOne } from '../targets/one-statement.ts'
 import { closeQuarantined } from '../targets/quarantined.ts'
 import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../targets/window.ts'
 import { openBatch, type Tally } from './batch.ts'
@@ -45,6 +46,8 @@ export interface SubBatchWork {
   startedAt: string
   leaseMs: number
   signal: AbortSignal
+  /** Aborts rests between sub-batches. */
+  resting: AbortSignal
   /** The last key of the batch. */
   end: Key
   /** Whether nothing needs to be asked between the fence and the change, so that both may be one statement. */
@@ -64,10 +67,19 @@ export interface NextWindow {
 export async function nextWindow(
   { database, walk }: Pick<SubBatchWork, 'database' | 'walk'>,
   { lower, upper, size }: KeyWindow & { size: number },
+  by: Connection = database.work,
 ): Promise<NextWindow> {
-  const key = await keyAt(database.work, { walk, window: { lower, upper }, count: size })
+  const key = await keyAt(by, { walk, window: { lower, upper }, count: size })
   if (key !== null) return { window: { lower, upper: key }, rows: size }
-  return { window: { lower, upper }, rows: await countRows(database.work, walk, { lower, upper }) }
+  return { window: { lower, upper }, rows: await countRows(by, walk, { lower, upper }) }
+}
+
+/** The window behind one that is about to be worked on, looked for meanwhile; undefined: there is none, or not yet. */
+export async function windowBeyond(work: SubBatchWork, { window, rows }: NextWindow): Promise<NextWindow | undefined> {
+  if (inOneStatement(work, rows) || sameKey(window.upper, work.end)) return undefined
+  const beyond = { lower: window.upper, upper: work.end, size: rows }
+  // What cannot be found now is looked for again in its turn, and then errors count.
+  return nextWindow(work, beyond, work.database.control).catch(() => undefined)
 }
 
 /** What one sub-batch did, and the limits that hold for the next one. */
@@ -77,8 +89,8 @@ export interface SubBatchResult {
   elapsedMs: number
   /** WAL that was written meanwhile, by whomever. */
   walBytes: number
-  /** Where the next window of the same size ends, if that is known and there are so many rows. */
-  ahead: Key | null
+  /** The next window of the same size, if that is known already. */
+  ahead: NextWindow | undefined
   limits: Pick<batches.Fenced, 'pace' | 'sub_batch_size' | 'run_window'>
 }
 
@@ -88,7 +100,7 @@ export interface SubBatchResult {
  */
 export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise<SubBatchResult> {
   if (work.bound.effects === 'external') return runExternal(work, next)
-  if (work.bound.change !== undefined && work.inOne) return runInOne(work, next, work.bound.change)
+  if (work.bound.change !== undefined && inOneStatement(work, next.rows)) return runInOne(work, next, work.bound.change)
   const began = performance.now()
   return work.database.work.transaction(async (transaction) => {
     const fenced = await passOpenFence(transaction, work, next.window.lower)
@@ -101,12 +113,19 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
   })
 }
 
+/** To count rows inside of a statement costs a third of deleting them: that pays only where round trips cost more. */
+const fewRows = 2_000
+
+function inOneStatement({ bound, inOne }: SubBatchWork, rows: number): boolean {
+  return bound.change !== undefined && inOne && rows <= fewRows
+}
+
 /** The same in one statement, where the work is one. */
 async function runInOne(work: SubBatchWork, { window, rows }: NextWindow, change: Change): Promise<SubBatchResult> {
   const began = performance.now()
   const { walk, scope, claim, leaseMs } = work
   const slice = { walk, window, scope }
-  const done = await inOneStatement(work.database.work, {
+  const done = await changeInOne(work.database.work, {
     claim,
     from: window.lower,
     to: window.upper,
@@ -119,7 +138,8 @@ async function runInOne(work: SubBatchWork, { window, rows }: NextWindow, change
   if (!done.here) throw new CheckpointMoved()
   if (!done.moved) throw new StopAsked()
   const elapsedMs = performance.now() - began
-  const { rows: changed, wal_bytes: walBytes, ahead } = done
+  const { rows: changed, wal_bytes: walBytes } = done
+  const ahead = done.ahead === null ? undefined : { window: { lower: window.upper, upper: done.ahead }, rows }
   return { rowsMatched: changed, rowsChanged: changed, elapsedMs, walBytes, ahead, limits: done }
 }
 
@@ -190,7 +210,7 @@ async function settle(
   }
   const [kept] = await batches.checkpoint(transaction, moved)
   if (kept === undefined) throw new ClaimLost()
-  return { rowsMatched, rowsChanged, elapsedMs, walBytes: kept.wal_bytes, ahead: null, limits: done.fenced }
+  return { rowsMatched, rowsChanged, elapsedMs, walBytes: kept.wal_bytes, ahead: undefined, limits: done.fenced }
 }
 
 /** Passes over a window in which there is nothing to do; gives the time that it took since `began`. */

@@ -35,7 +35,7 @@ export interface OneStatementResult {
  * if it is ours, where we think and wanted, moves the checkpoint, and looks ahead. All parts see the same snapshot; the
  * lock makes sure that the claim is as it says. Users' conditions may name any table: ours go by names of our own.
  */
-export async function inOneStatement(
+export async function changeInOne(
   connection: StoreConnection,
   { claim, from, to, rowsSeen, leaseMs, change, ahead }: OneStatement,
 ): Promise<OneStatementResult | undefined> {

@@ -188,7 +188,7 @@ export function describeConnection(name: string, open: OpenLibrary, { adapted = 
           await sluice.operations.start(archive, { text: key }, { ...options, tx }),
           await sluice.operations.start(archive, { text: key }, { ...options, tx }),
         ])
-        expect(again).toEqual({ id: first?.id, duplicate: true })
+        expect(again).toMatchObject({ id: first?.id, duplicate: true })
         const query = 'select lower_key, carve_end from sluice.operation where id = $1'
         expect(await db.query(query, [first?.id])).toEqual([{ lower_key: [key, '1'], carve_end: [`${key}z`, '2'] }])
       }

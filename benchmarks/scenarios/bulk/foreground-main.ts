@@ -27,6 +27,7 @@ let sent = 0
 const over = new AbortController()
 
 async function act(i: number, due: number): Promise<void> {
+  if (over.signal.aborted) return
   await acts[i % acts.length]?.(i)
   beats.push({ at: due, ms: Date.now() + fraction() - due })
 }
