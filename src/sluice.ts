@@ -185,10 +185,10 @@ export class Sluice implements AsyncDisposable {
     this.#worker = undefined
     this.#crew = undefined
     this.#sweepCrew = undefined
-    await this.#governor?.close()
+    const [governor, database] = [this.#governor, this.#database]
     this.#governor = undefined
-    const database = this.#database
     this.#database = undefined
+    await governor?.close()
     // A connection that never opened needs no closing.
     await database?.then((open) => open.close()).catch(() => undefined)
   }
