@@ -10,9 +10,15 @@ import { EventsTable } from '../../benchmarks/scenarios/events-table.ts'
 import { measureRequeue, requeueReport, tenthsOf } from '../../benchmarks/scenarios/requeue.ts'
 
 const sizes = { rows: 2_001, rounds: 1, rate: 100, idleMs: 300, limitMs: 60_000 }
-// The first with an application beside it, the second with the other kind of work: all ways of both.
-const some = cases.filter(({ key }) => key === 'foreground' || key === 'full')
-const names = Object.keys(works)
+const all = { ...works, ...fixedSizes }
+const these = (...names: string[]): typeof works =>
+  Object.fromEntries(Object.entries(all).filter(([n]) => names.includes(n)))
+/** With an application, and the other kind of work: most ways once, in one or the other. */
+const ways: Record<string, typeof works> = {
+  foreground: these('one big statement', 'LIMIT 500 loop', 'Sluice, 1 lane', 'Sluice, fixed 500'),
+  full: these('one big statement', 'keyset 1,000, 100 ms pause', 'Sluice, lanes auto'),
+}
+const some = cases.filter(({ key }) => key in ways)
 
 test.each(some.map(({ key, title }) => [title, key]))(
   'the bulk benchmark runs: %s',
@@ -21,12 +27,12 @@ test.each(some.map(({ key, title }) => [title, key]))(
     const url = inject('clusterUrl')
     const said: string[] = []
 
-    const measured = await bulkBenchmark({ url, sizes, only: [key], say: (line) => said.push(line) })
+    const measured = await bulkBenchmark({ url, sizes, only: [key], ways: ways[key] ?? {}, say: (line) => said.push(line) })
     const about = { conditions: await conditions(url), command: 'npm run bench -- bulk', facts: [] }
     const text = bulkReport(measured, about)
 
     const [outcome] = measured
-    const expected = key === 'foreground' ? [...names, ...Object.keys(fixedSizes)] : names
+    const expected = Object.keys(ways[key] ?? {})
     expect(outcome?.outcomes.map(({ variant }) => variant)).toEqual(expected)
     const rows = key === 'full' ? sizes.rows : 1_000
     for (const { variant, runs } of outcome?.outcomes ?? []) {

@@ -14,6 +14,11 @@ export class EventLog {
     return this.all.filter(({ event }) => event === name).length
   }
 
+  /** What all events of that name said so far. */
+  payloads<N extends EventName>(name: N): Events[N][] {
+    return this.all.filter(({ event }) => event === name).map(({ payload }) => payload as Events[N])
+  }
+
   /** The first event of that name (number `nth` from 1), now or later. */
   async event<N extends EventName>(name: N, { nth = 1, limitMs = 20_000 } = {}): Promise<Events[N]> {
     const found = (): AnyEvent | undefined => this.all.filter(({ event }) => event === name)[nth - 1]

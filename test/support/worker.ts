@@ -10,8 +10,25 @@ const root = new URL('../../', import.meta.url)
 /** The built command line. Another build (a planted bug) can be put in its place. */
 export const builtPackage = new URL('dist/', root)
 
-/** On a server that many tests share, the load says nothing about the one test that looks at it. */
-export const alone = { limits: { activeSessions: false, commitTime: false, checkpoints: false } } as const
+const signals = [
+  'activeSessions',
+  'archive',
+  'checkpoints',
+  'commitTime',
+  'deadRows',
+  'lockWaits',
+  'oldestSnapshot',
+  'replicaBytes',
+  'replicaLag',
+  'slots',
+  'vacuum',
+  'walRate',
+] as const
+
+/** On a server that many tests share, its health says nothing about the one test that looks at it. */
+export const alone = {
+  limits: Object.fromEntries(signals.map((name) => [name, false])) as Record<(typeof signals)[number], false>,
+}
 
 /** The timings of the test profile: everything that takes half a minute in production takes a second or two here. */
 export const testProfile = {

@@ -75,11 +75,14 @@ export async function bulkBenchmark({
   url,
   sizes,
   only,
+  ways = { ...works, ...fixedSizes },
   say,
 }: {
   url: string
   sizes: BulkSizes
   only: readonly string[] | undefined
+  /** Those that are compared; sizes by hand only beside an application. */
+  ways?: Record<string, Work>
   say: (line: string) => void
 }): Promise<BulkOutcome[]> {
   const unknown = only?.find((key) => cases.every((measured) => measured.key !== key))
@@ -88,8 +91,8 @@ export async function bulkBenchmark({
   for (const measured of cases.filter(({ key }) => only === undefined || only.includes(key))) {
     say(measured.title)
     await using table = await EventsTable.create(url, { ...measured.case, rows: sizes.rows })
-    const chosen = measured.foreground ? { ...works, ...fixedSizes } : works
-    const variants = Object.entries(chosen).map(([name, work]) => ({
+    const chosen = Object.entries(ways).filter(([name]) => measured.foreground || !(name in fixedSizes))
+    const variants = chosen.map(([name, work]) => ({
       name,
       run: () => runOnce(table, work, { measured, sizes }),
     }))

@@ -109,6 +109,13 @@ function sluiceWith(choices: Choices, config: SluiceConfig = {}): Work {
 
 function definitionOf({ work = 'delete' }: Case, choices: Choices): OperationDefinition<undefined> {
   return work === 'delete'
-    ? expire({ name: 'expire-events', table: 'events', olderThan: '90 days', by: 'created_at', ...unverified, ...choices })
+    ? expire({
+        name: 'expire-events',
+        table: 'events',
+        olderThan: '90 days',
+        by: 'created_at',
+        ...unverified,
+        ...choices,
+      })
     : backfill({ name: 'check-events', table: 'events', set: { checked: sql`true` }, ...unverified, ...choices })
 }
