@@ -27,7 +27,13 @@ test.each(some.map(({ key, title }) => [title, key]))(
     const url = inject('clusterUrl')
     const said: string[] = []
 
-    const measured = await bulkBenchmark({ url, sizes, only: [key], ways: ways[key] ?? {}, say: (line) => said.push(line) })
+    const measured = await bulkBenchmark({
+      url,
+      sizes,
+      only: [key],
+      ways: ways[key] ?? {},
+      say: (line) => said.push(line),
+    })
     const about = { conditions: await conditions(url), command: 'npm run bench -- bulk', facts: [] }
     const text = bulkReport(measured, about)
 
