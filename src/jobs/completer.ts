@@ -78,7 +78,7 @@ export class Completer {
     // What ends in the same turn of the event loop goes together.
     await new Promise<void>((resolve) => setImmediate(resolve))
     while (this.#due.length > 0 || this.#emptyClaims.length > 0) {
-      const batch = this.#due.splice(0, atOnce)
+      const batch = this.#next()
       // A claim goes with its last job, not before: without it, others would take the rest for unclaimed.
       for (const { ending } of batch) this.#leave(ending.claimId)
       const emptyClaims = this.#emptyClaims.splice(0)
@@ -86,6 +86,16 @@ export class Completer {
       for (const { attempt, ending } of batch) this.#deps.onSettled(attempt, ending, kept.has(ending.id))
     }
     this.#flushing = undefined
+  }
+
+  /**
+   * What to write next, each job once: a process that was taken for dead may have got its own job again, and what the
+   * database says of one attempt must not be taken for the other's.
+   */
+  #next(): Due[] {
+    const ids = new Set<number>()
+    const again = this.#due.findIndex(({ ending }, i) => i >= atOnce || ids.size === ids.add(ending.id).size)
+    return this.#due.splice(0, again === -1 ? atOnce : again)
   }
 
   #leave(claimId: string): void {
