@@ -13,7 +13,7 @@ test.concurrent.each<[string, TickHarm, number]>([
     const outcome = await harmAtTicks(harm, { clusterUrl: inject('clusterUrl'), times, processes: 2 })
     expect(outcome).toMatchObject({ hits: times, wrongJobs: 0 })
     expect(isExact(outcome)).toBe(true)
-    expect(outcome.seconds).toBeGreaterThan(2)
+    expect(outcome.rows).toBeGreaterThan(0)
   },
   240_000,
 )
