@@ -34,10 +34,13 @@ function lineOf(values: readonly (number | undefined)[]): string {
   const most = Math.max(0, ...known)
   const drawn = squeeze(values).map((value) => {
     if (value === undefined) return '?'
-    return bars[most === 0 ? 0 : Math.ceil((value / most) * (bars.length - 1))] ?? ' '
+    return bars[most === 0 ? 0 : eighths(value / most)] ?? ' '
   })
   return `${drawn.join('')}  up to ${Number.isInteger(most) ? most : most.toFixed(2)}`
 }
+
+/** Rounded up, but not for a last digit that differs from one release of Node to the next. */
+const eighths = (share: number): number => Math.ceil(Number((share * (bars.length - 1)).toFixed(6)))
 
 /** As many values as fit in a line; the greatest of those that share a place. */
 function squeeze(values: readonly (number | undefined)[]): (number | undefined)[] {

@@ -8,8 +8,8 @@ interface Row {
 }
 
 /** The number of a WAL segment by its name, whatever the size of segments is. */
-const segmentOf = (name: string): string => `('x' || substr(${name}, 9, 8))::bit(32)::bigint * w.per_file
-         + ('x' || substr(${name}, 17, 8))::bit(32)::bigint`
+const archived = `('x' || substr(a.last_archived_wal, 9, 8))::bit(32)::bigint * (4294967296 / w.size)
+             + ('x' || substr(a.last_archived_wal, 17, 8))::bit(32)::bigint`
 
 /** Finished WAL segments that wait to be archived. While they wait they fill the disk. */
 export const archive: Probe = {
@@ -28,12 +28,11 @@ export const archive: Probe = {
     return async (source) => {
       const [row] = await source.query<Row>(
         `select current_setting('archive_mode') as mode,
-           (${segmentOf('pg_walfile_name(pg_current_wal_lsn())')})::float8 as current,
-           (case when a.last_archived_wal ~ '^[0-9A-F]{24}$' then ${segmentOf('a.last_archived_wal')} end)::float8
-             as archived,
+           floor((pg_current_wal_lsn() - '0/0'::pg_lsn) / w.size)::float8 as current,
+           (case when a.last_archived_wal ~ '^[0-9A-F]{24}$' then ${archived} end)::float8 as archived,
            coalesce(a.last_failed_time > coalesce(a.last_archived_time, '-infinity'), false) as failing
          from pg_stat_archiver a,
-           (select 4294967296 / setting::bigint as per_file from pg_settings where name = 'wal_segment_size') w`,
+           (select setting::bigint as size from pg_settings where name = 'wal_segment_size') w`,
       )
       if (row === undefined || row.mode === 'off') return undefined
       // Where nothing has been archived yet, what was there before the first look is not counted.
