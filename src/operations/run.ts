@@ -27,6 +27,7 @@ import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
 import { nextBatch } from './size.ts'
 import {
+  inOneStatement,
   nextWindow,
   passOver,
   runSubBatch,
@@ -161,8 +162,11 @@ function isFar(rows: number, wanted: number): boolean {
 async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
   const began = performance.now()
   const size = Math.max(progress.lookSize, progress.subBatchSize)
-  const next = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size })
+  const next = progress.ahead ?? (await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size }))
+  progress.ahead = undefined
+  const beyond = windowBeyond(work, next, Math.min(lookLimit(progress.wantedSize), size * 2))
   const found = await countRows(work.database.work, work.walk, next.window, work.scope)
+  const ahead = await beyond
   if (found > 0 && next.rows > progress.subBatchSize) {
     progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
     return
@@ -173,6 +177,8 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
   if (found > 0) return commit(run, work, { progress, next: { ...next, rows } })
   const elapsedMs = await passOver(work, { window: next.window, rows }, began)
   progress.at = next.window.upper
+  progress.ahead = ahead
+  run.cuts.prepare(run.operation, sizeAfter(run, progress))
   run.held.progress()
   run.telemetry.emit('sub-batch.committed', {
     ...about(run),
@@ -189,7 +195,7 @@ async function commit(
   work: SubBatchWork,
   { progress, next }: { progress: Progress; next: NextWindow },
 ): Promise<void> {
-  const beyond = windowBeyond(work, next)
+  const beyond = inOneStatement(work, next.rows) ? undefined : windowBeyond(work, next, next.rows)
   const result = await runSubBatch(work, next)
   const { elapsedMs: ms, rowsMatched, rowsChanged, limits } = result
   progress.at = next.window.upper
@@ -200,6 +206,7 @@ async function commit(
   progress.subBatchSize = Math.min(progress.wantedSize, progress.subBatchSize * 2)
   progress.ahead = result.ahead ?? (await beyond)
   progress.done = { rows: progress.done.rows + next.rows, ms: progress.done.ms + ms }
+  if (progress.done.rows > carveSize(run) / 2) run.cuts.prepare(run.operation, sizeAfter(run, progress))
   // Hours that were set meanwhile have to be looked at before each change.
   work.inOne &&= limits.run_window === null
   run.held.progress()
@@ -227,10 +234,17 @@ function learnSize(
   return sizes.learn(operation.id, unit, { external: bound.effects === 'external', most, load })
 }
 
-async function finish(run: BatchRun, { done: unit }: Progress): Promise<void> {
+const carveSize = ({ operation }: BatchRun): number => operation.carve_size ?? operation.batch_size
+
+/** Rows of the next batch, by what is done of this one. */
+function sizeAfter(run: BatchRun, { done }: Progress): number {
+  return nextBatch(carveSize(run), done, run.operation.batch_size)
+}
+
+async function finish(run: BatchRun, progress: Progress): Promise<void> {
   const { operation, sizes } = run
   const done = await settleFinish(run, {
-    carveSize: nextBatch(operation.carve_size ?? operation.batch_size, unit, operation.batch_size),
+    carveSize: sizeAfter(run, progress),
     tunedSize: operation.tuned_size === null ? null : sizes.rows(operation.id, operation.tuned_size),
   })
   if (done === 'lost') return lost(run, 'finish')

@@ -75,9 +75,13 @@ export async function nextWindow(
 }
 
 /** The window behind one that is about to be worked on, looked for meanwhile; undefined: there is none, or not yet. */
-export async function windowBeyond(work: SubBatchWork, { window, rows }: NextWindow): Promise<NextWindow | undefined> {
-  if (inOneStatement(work, rows) || sameKey(window.upper, work.end)) return undefined
-  const beyond = { lower: window.upper, upper: work.end, size: rows }
+export async function windowBeyond(
+  work: SubBatchWork,
+  { window }: NextWindow,
+  size: number,
+): Promise<NextWindow | undefined> {
+  if (sameKey(window.upper, work.end)) return undefined
+  const beyond = { lower: window.upper, upper: work.end, size }
   // What cannot be found now is looked for again in its turn, and then errors count.
   return nextWindow(work, beyond, work.database.control).catch(() => undefined)
 }
@@ -116,7 +120,8 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
 /** To count rows inside of a statement costs a third of deleting them: that pays only where round trips cost more. */
 const fewRows = 2_000
 
-function inOneStatement({ bound, inOne }: SubBatchWork, rows: number): boolean {
+/** Whether a sub-batch of so many rows is one statement, which looks ahead by itself. */
+export function inOneStatement({ bound, inOne }: SubBatchWork, rows: number): boolean {
   return bound.change !== undefined && inOne && rows <= fewRows
 }
 

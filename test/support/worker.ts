@@ -24,6 +24,7 @@ const ungoverned = {
     replicaBytes: false,
     replicaLag: false,
     slots: false,
+    transactions: false,
     vacuum: false,
     walRate: false,
   },
