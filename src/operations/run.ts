@@ -26,8 +26,9 @@ import { careAfterCrash, isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
 import { nextBatch } from './size.ts'
+import { nextStride, rowsAtOnce, strideOf } from './stride.ts'
 import {
-  inOneStatement,
+  isFollowed,
   nextWindow,
   passOver,
   runSubBatch,
@@ -52,6 +53,8 @@ export interface Progress {
   ahead: NextWindow | undefined
   /** What this process has done of the batch. */
   done: { rows: number; ms: number }
+  /** Rows that are done without strides, because the last try with them came to no end. */
+  plainRows: number
   /** Rows that are looked at in one go, as long as none of them is in scope. */
   lookSize: number
   /** The last sub-batch met no row in scope: it pays to look before the next one. */
@@ -91,7 +94,7 @@ function beginning({ batch, operation, sizes }: BatchRun): Progress {
   const second = batch.pass > 1
   const lookSize = second ? lookLimit(wantedSize) : wantedSize * 2
   const at = batch.checkpoint
-  const found = { ahead: undefined, done: { rows: 0, ms: 0 }, inARow: 0, onOneRow: 0 }
+  const found = { ahead: undefined, done: { rows: 0, ms: 0 }, plainRows: 0, inARow: 0, onOneRow: 0 }
   return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second, ...found }
 }
 
@@ -122,6 +125,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     end: run.batch.upper_key,
     // A pooler needs a transaction for our limits, a second pass has quarantined rows to close.
     inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
+    strides: await strideOf(run, { scope, change: bound.change }),
   }
 }
 
@@ -145,12 +149,15 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
 }
 
 async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
-  const { at: lower, subBatchSize: size, ahead } = progress
+  const { at: lower, ahead } = progress
+  const of = progress.plainRows > 0 ? 1 : work.strides
+  const size = progress.subBatchSize * of
   progress.ahead = undefined
+  if (ahead?.stride !== undefined) return commit(run, work, { progress, next: ahead })
   // Found by the sub-batch before, for the size that it had: good unless errors made it smaller.
   const isGood = ahead !== undefined && ahead.rows <= size * 1.1 && !isFar(ahead.rows, size)
   const next = isGood ? ahead : await nextWindow(work, { lower, upper: run.batch.upper_key, size })
-  await commit(run, work, { progress, next })
+  await commit(run, work, { progress, next: of === 1 ? next : { ...next, stride: { of, at: 0 } } })
 }
 
 /** Whether a size is so far behind the one that is wanted that it pays to look again. */
@@ -195,24 +202,28 @@ async function commit(
   work: SubBatchWork,
   { progress, next }: { progress: Progress; next: NextWindow },
 ): Promise<void> {
-  const beyond = inOneStatement(work, next.rows) ? undefined : windowBeyond(work, next, next.rows)
+  const beyond = isFollowed(work, next) ? windowBeyond(work, next, next.rows) : undefined
+  if (next.stride !== undefined) progress.plainRows = next.rows
   const result = await runSubBatch(work, next)
   const { elapsedMs: ms, rowsMatched, rowsChanged, limits } = result
-  progress.at = next.window.upper
+  const rest = nextStride(next, rowsMatched)
+  const rowsSeen = rest === undefined ? next.rows : 0
+  if (rest === undefined) progress.at = next.window.upper
+  progress.plainRows = Math.max(0, progress.plainRows - rowsSeen)
   progress.inARow = 0
   progress.onOneRow = 0
-  progress.wantedSize = learnSize(run, work, { rows: next.rows, result })
-  progress.empty = work.pass > 1 || (work.scope !== undefined && rowsMatched === 0)
+  progress.wantedSize = learnSize(run, work, { rows: rowsAtOnce(next), result })
+  progress.empty = work.pass > 1 || (work.scope !== undefined && rest === undefined && rowsMatched === 0)
   progress.subBatchSize = Math.min(progress.wantedSize, progress.subBatchSize * 2)
-  progress.ahead = result.ahead ?? (await beyond)
-  progress.done = { rows: progress.done.rows + next.rows, ms: progress.done.ms + ms }
+  progress.ahead = rest ?? result.ahead ?? (await beyond)
+  progress.done = { rows: progress.done.rows + rowsSeen, ms: progress.done.ms + ms }
   if (progress.done.rows > carveSize(run) / 2) run.cuts.prepare(run.operation, sizeAfter(run, progress))
   // Hours that were set meanwhile have to be looked at before each change.
   work.inOne &&= limits.run_window === null
   run.held.progress()
   run.outcomes.ok()
   const { walBytes } = result
-  const counts = { rowsSeen: next.rows, rowsMatched, rowsChanged, elapsedMs: Math.round(ms), walBytes }
+  const counts = { rowsSeen, rowsMatched, rowsChanged, elapsedMs: Math.round(ms), walBytes }
   run.telemetry.emit('sub-batch.committed', { ...about(run), ...counts })
   // The rest is between transactions, never inside one.
   const signal = work.resting

@@ -62,7 +62,7 @@ export const fence = statement<Claim, Fenced>(
 /** Moves the checkpoint in the transaction that changed the rows, and extends the lease with it. */
 export const checkpoint = statement<
   Claim & {
-    at: Key
+    at: Key | null
     rowsSeen: number
     rowsMatched: number
     rowsChanged: number

@@ -7,7 +7,7 @@ export interface OneStatement {
   claim: { batchId: string; nonce: string }
   /** Where the claim must be, and where it is to go. */
   from: Key | null
-  to: Key
+  to: Key | null
   rowsSeen: number
   leaseMs: number
   /** The change of the rows, as a statement that returns one row for each, with the given further condition. */

@@ -114,7 +114,7 @@ export interface Events {
     walBytes: number
   }
   /** The connection broke around a COMMIT; the claim row told whether it had taken effect. */
-  'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' }
+  'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' | 'told by the rows' }
   /** Jobs were recorded in one go, or found to be there already (`duplicates`). */
   'jobs.enqueued': { name: string; count: number; duplicates: number }
   'job.started': OfJob & { queue: string; attempt: number; waitMs: number }

@@ -74,7 +74,7 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
     case 'sub-batch.committed':
       return `${p.name} batch ${p.batch}: ${count(p.rowsChanged)} of ${count(p.rowsSeen)} rows in ${formatDuration(p.elapsedMs)}`
     case 'sub-batch.doubted':
-      return `${p.name} batch ${p.batch}: the answer to COMMIT was lost; the claim row says ${p.outcome}`
+      return `${p.name} batch ${p.batch}: the answer to COMMIT was lost; ${p.outcome === 'told by the rows' ? 'the rows themselves tell what is done' : `the claim row says ${p.outcome}`}`
     case 'jobs.enqueued':
       return `${count(p.count)} ${p.name} enqueued${p.duplicates === 0 ? '' : `, ${count(p.duplicates)} were there already`}`
     case 'job.started':

@@ -36,6 +36,13 @@ export const fixedSizes: Record<string, Work> = Object.fromEntries(
   ]),
 )
 
+/** Strides by hand, to compare with those that are chosen; only where there is a choice. */
+export const fixedStrides: Record<string, Work> = {
+  'Sluice, no strides': sluiceWith({ stride: 1 }),
+  'Sluice, stride 5': sluiceWith({ stride: 5 }),
+  'Sluice, stride 20': sluiceWith({ stride: 20 }),
+}
+
 export const baseline = 'one big statement'
 
 async function bigStatement({ url, case: { work = 'delete' }, done }: Site): Promise<boolean> {
@@ -87,7 +94,7 @@ async function nextKey(client: pg.Client, at: string, size: number): Promise<str
 /** The other ways look for no rows that were left, either. */
 const unverified = { verify: false }
 
-type Choices = Partial<Pick<Parameters<typeof expire>[0], 'lanes' | 'subBatchSize' | 'batchSize'>>
+type Choices = Partial<Pick<Parameters<typeof backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride'>>
 
 /** A worker in this process that looks for work often: at the default of 2 s a short run would be all waiting. */
 function sluiceWith(choices: Choices, config: SluiceConfig = {}): Work {
@@ -107,7 +114,10 @@ function sluiceWith(choices: Choices, config: SluiceConfig = {}): Work {
   }
 }
 
-function definitionOf({ work = 'delete' }: Case, choices: Choices): OperationDefinition<undefined> {
+function definitionOf(
+  { work = 'delete' }: Case,
+  { stride = 'auto', ...choices }: Choices,
+): OperationDefinition<undefined> {
   return work === 'delete'
     ? expire({
         name: 'expire-events',
@@ -117,5 +127,12 @@ function definitionOf({ work = 'delete' }: Case, choices: Choices): OperationDef
         ...unverified,
         ...choices,
       })
-    : backfill({ name: 'check-events', table: 'events', set: { checked: sql`true` }, ...unverified, ...choices })
+    : backfill({
+        name: 'check-events',
+        table: 'events',
+        set: { checked: sql`true` },
+        stride,
+        ...unverified,
+        ...choices,
+      })
 }
