@@ -20,6 +20,7 @@ export interface PresetSpec extends Pick<
   | 'approval'
   | 'window'
   | 'vacuum'
+  | 'commit'
 > {}
 
 type AgeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'

@@ -125,6 +125,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     end: run.batch.upper_key,
     // A pooler needs a transaction for our limits, a second pass has quarantined rows to close.
     inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
+    commitLater: run.definition.commit === 'later',
     strides: await strideOf(run, { scope, change: bound.change }),
   }
 }

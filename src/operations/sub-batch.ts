@@ -54,6 +54,8 @@ export interface SubBatchWork {
   end: Key
   /** Whether nothing needs to be asked between the fence and the change, so that both may be one statement. */
   inOne: boolean
+  /** Whether a sub-batch is not to wait until its commit is on disk. */
+  commitLater: boolean
   /** In how many transactions a window is done; see strides. */
   strides: number
 }
@@ -114,6 +116,7 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
   const began = performance.now()
   return work.database.work.transaction(async (transaction) => {
     const fenced = await passOpenFence(transaction, work, next.window.lower)
+    if (work.commitLater) await batches.commitLater(transaction)
     const slice = striding({ walk: work.walk, window: next.window, scope: work.scope }, next.stride)
     const { batch, tally } = openBatch(transaction, slice, work.signal)
     const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
@@ -148,6 +151,7 @@ async function runInOne(work: SubBatchWork, next: NextWindow, change: Change): P
     to: moves ? window.upper : window.lower,
     rowsSeen: moves ? rows : 0,
     leaseMs,
+    commit: work.commitLater ? 'later' : 'wait',
     change: (also) => changeRows(slice, change, also),
     ahead: moves ? selectKeyAt({ walk, window: { lower: window.upper, upper: work.end }, count: rows }) : noKey,
   })

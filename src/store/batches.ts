@@ -59,6 +59,13 @@ export const fence = statement<Claim, Fenced>(
   (c) => [c.batchId, c.nonce],
 )
 
+/** Lets the transaction commit without waiting for the disk. What comes later, and waits, makes it durable, too. */
+export const commitLater = statement<void, object>(
+  'batch.commit-later',
+  `select set_config('synchronous_commit', 'off', true)`,
+  () => [],
+)
+
 /** Moves the checkpoint in the transaction that changed the rows, and extends the lease with it. */
 export const checkpoint = statement<
   Claim & {

@@ -1,4 +1,4 @@
-import sql, { raw, type Sql } from 'sql-template-tag'
+import sql, { empty, raw, type Sql } from 'sql-template-tag'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Key } from '../store/operations.ts'
 
@@ -10,6 +10,7 @@ export interface OneStatement {
   to: Key | null
   rowsSeen: number
   leaseMs: number
+  commit: 'wait' | 'later'
   /** The change of the rows, as a statement that returns one row for each, with the given further condition. */
   change: (also: Sql) => Sql
   /** Finds the end of the next window. */
@@ -30,6 +31,9 @@ export interface OneStatementResult {
   wal_bytes: number
 }
 
+/** For this transaction alone. */
+const later = sql`set_config('synchronous_commit', 'off', true),`
+
 /**
  * A whole sub-batch in one statement, and so in one transaction and one round trip: locks the claim, changes rows only
  * if it is ours, where we think and wanted, moves the checkpoint, and looks ahead. All parts see the same snapshot; the
@@ -37,7 +41,7 @@ export interface OneStatementResult {
  */
 export async function changeInOne(
   connection: StoreConnection,
-  { claim, from, to, rowsSeen, leaseMs, change, ahead }: OneStatement,
+  { claim, from, to, rowsSeen, leaseMs, commit, change, ahead }: OneStatement,
 ): Promise<OneStatementResult | undefined> {
   const our = (table: string): Sql => raw(`${connection.schema}.${table}`)
   const query = sql`
@@ -66,7 +70,7 @@ export async function changeInOne(
       where b.id = g.id
       returning b.id
     )
-    select s.here, s.pace, s.sub_batch_size, s.run_window,
+    select ${commit === 'later' ? later : empty} s.here, s.pace, s.sub_batch_size, s.run_window,
       exists (select from sluice_moved) as moved, (select rows from sluice_count) as rows, (${ahead}) as ahead,
       pg_wal_lsn_diff(pg_current_wal_insert_lsn(), s.lsn)::float8 as wal_bytes
     from sluice_claim s`

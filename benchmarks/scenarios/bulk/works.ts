@@ -25,6 +25,7 @@ export const works: Record<string, Work> = {
   'keyset 1,000, 100 ms pause': keyset(1_000, 100),
   'Sluice, 1 lane': sluiceWith({}),
   'Sluice, lanes auto': sluiceWith({ lanes: 'auto' }),
+  'Sluice, lanes auto, commit later': sluiceWith({ lanes: 'auto', commit: 'later' }),
   'Sluice, tighter limits': sluiceWith({}, { governor: { limits: { activeSessions: { soft: 0.05, hard: 0.5 } } } }),
 }
 
@@ -94,7 +95,9 @@ async function nextKey(client: pg.Client, at: string, size: number): Promise<str
 /** The other ways look for no rows that were left, either. */
 const unverified = { verify: false }
 
-type Choices = Partial<Pick<Parameters<typeof backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride'>>
+type Choices = Partial<
+  Pick<Parameters<typeof backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride' | 'commit'>
+>
 
 /** A worker in this process that looks for work often: at the default of 2 s a short run would be all waiting. */
 function sluiceWith(choices: Choices, config: SluiceConfig = {}): Work {
