@@ -559,7 +559,7 @@ function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns
 function end_waiting_members(p_ids bigint[], p_outcome text, p_reason text, OUT touched jsonb, OUT news jsonb) returns record set {"search_path=pg_catalog, pg_temp"}
 function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at integer, id bigint, duplicate boolean) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
-function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean) returns SETOF bigint security definer set {"search_path=pg_catalog, pg_temp"}
+function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean, OUT ids text) returns text security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
