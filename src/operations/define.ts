@@ -73,6 +73,11 @@ interface CommonSpec<Args> {
   approval?: boolean
   /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`. Outside of them it is on hold. */
   window?: WindowSpec
+  /**
+   * `primary` (default): all reads go there. `replica`: looks for the next batch and the look for rows that were left may
+   * go to the configured replica, once it has replayed what was committed when they were asked for.
+   */
+  reads?: 'primary' | 'replica'
   /** How it gets along with vacuum: a budget of dead rows, vacuum steps of its own, no truncation meanwhile. */
   vacuum?: VacuumOptions
 }
@@ -122,6 +127,7 @@ export interface OperationDefinition<in Input = never> {
   readonly until: 'end' | 'empty'
   readonly recur: 'restart' | 'continue'
   readonly verify: boolean
+  readonly reads: 'primary' | 'replica'
   readonly quarantineLimit: number
   readonly approval: boolean
   readonly window: Window | undefined
@@ -147,6 +153,7 @@ const defaults = {
   until: 'end',
   recur: 'restart',
   verify: false,
+  reads: 'primary',
   quarantineLimit: 1_000,
   approval: false,
 } as const
@@ -255,7 +262,7 @@ function checkSpec(spec: AnySpec): void {
 }
 
 const choices: Record<
-  'carve' | 'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'verify' | 'approval',
+  'carve' | 'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'reads' | 'verify' | 'approval',
   unknown[]
 > = {
   carve: ['dense', 'sparse'],
@@ -264,6 +271,7 @@ const choices: Record<
   until: ['end', 'empty'],
   recur: ['restart', 'continue'],
   effects: ['database', 'external'],
+  reads: ['primary', 'replica'],
   verify: [true, false],
   approval: [true, false],
 }

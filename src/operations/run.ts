@@ -22,6 +22,7 @@ import { charge } from '../store/picking.ts'
 import { countRows } from '../targets/window.ts'
 import { about, lost, warn, type BatchRun } from './batch-run.ts'
 import { settleFinish } from './doubt.ts'
+import { farSince, readFar } from './far-reads.ts'
 import { careAfterCrash, isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
@@ -125,6 +126,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     // A pooler needs a transaction for our limits, a second pass has quarantined rows to close.
     inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
     strides: await strideOf(run),
+    since: await farSince(run),
   }
 }
 
@@ -168,8 +170,10 @@ function isFar(rows: number, wanted: number): boolean {
 async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
   const began = performance.now()
   const size = Math.max(progress.lookSize, progress.subBatchSize)
-  const next = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size })
-  const found = await countRows(work.database.work, work.walk, next.window, work.scope)
+  const { next, found } = await readFar(work, async (by) => {
+    const next = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size }, by)
+    return { next, found: await countRows(by, work.walk, next.window, work.scope) }
+  })
   if (found > 0 && next.rows > progress.subBatchSize) {
     progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
     return

@@ -43,10 +43,11 @@ export interface StrideFacts {
   pages: Pages
 }
 
+const no = (why: string): StrideChoice => ({ of: 1, why })
+
 /** Chooses by what is known. */
 export function chooseStride({ changes, lanes, indexes, pages }: StrideFacts): StrideChoice {
   const { stride = 1 } = changes
-  const no = (why: string): StrideChoice => ({ of: 1, why })
   if (changes.kind !== 'update' || stride === 1) return no('it was not asked for')
   if (stride !== 'auto') return { of: stride, why: 'the definition says so' }
   const hit = indexes.find(

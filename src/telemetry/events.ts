@@ -213,6 +213,9 @@ export interface Events {
   /** The database cannot be reached; tries go on. */
   'connection.lost': { purpose: string; error: ErrorRecord; attempt: number; waitMs: number }
   'connection.restored': { purpose: string; afterMs: number }
+  /** Reads that may go to a replica go there, from now on; or to the primary, and why. */
+  'replica.used': Record<never, never>
+  'replica.skipped': { reason: string }
   'schema.migrated': { from: number; to: number }
   /** Something is odd but work goes on; the message says what to do. */
   warning: { message: string }

@@ -72,6 +72,7 @@ const levels: Partial<Record<EventName, Level>> = {
   'batch.rescued': 'warn',
   'sub-batch.doubted': 'warn',
   'connection.lost': 'warn',
+  'replica.skipped': 'warn',
   warning: 'warn',
 }
 

@@ -173,6 +173,10 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `database unreachable (${p.purpose}): ${p.error.message}; trying again in ${formatDuration(p.waitMs)}`
     case 'connection.restored':
       return `database reachable again (${p.purpose}) after ${formatDuration(p.afterMs)}`
+    case 'replica.used':
+      return 'looks ahead go to the replica'
+    case 'replica.skipped':
+      return `looks ahead go to the primary, not to the replica: ${p.reason}`
     case 'schema.migrated':
       return `schema migrated from version ${p.from} to ${p.to}`
     case 'warning':
