@@ -282,7 +282,9 @@ export class Sluice implements AsyncDisposable {
 
   #connect(): Promise<Database> {
     const say = (reason: string | null): void =>
-      reason === null ? this.#telemetry.emit('replica.used', {}) : this.#telemetry.emit('replica.skipped', { reason })
+      reason === null
+        ? this.#telemetry.emit('replica.used', { purpose: 'reads' })
+        : this.#telemetry.emit('replica.skipped', { reason })
     this.#database ??= openDatabase(this.#config.database, say).catch((error: unknown) => {
       this.#database = undefined
       throw error

@@ -171,8 +171,8 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
   const began = performance.now()
   const size = Math.max(progress.lookSize, progress.subBatchSize)
   const { next, found } = await readFar(work, async (by) => {
-    const next = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size }, by)
-    return { next, found: await countRows(by, work.walk, next.window, work.scope) }
+    const ahead = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size }, by)
+    return { next: ahead, found: await countRows(by, work.walk, ahead.window, work.scope) }
   })
   if (found > 0 && next.rows > progress.subBatchSize) {
     progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))

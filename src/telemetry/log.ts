@@ -66,6 +66,7 @@ const levels: Partial<Record<EventName, Level>> = {
   'operation.failed': 'error',
   'operation.paused': 'warn',
   'operation.disabled': 'warn',
+  'operations.disabled': 'warn',
   'batch.quarantined': 'warn',
   'batch.retried': 'warn',
   'batch.lost': 'warn',
