@@ -42,7 +42,10 @@ export {
   type HttpProbeOptions,
   type PrometheusProbeOptions,
 } from './governor/http-probes.ts'
-export type { LimitOptions, ProbeLimits, ProbeName } from './governor/limits.ts'
+export { probeNames, type LimitOptions, type ProbeLimits, type ProbeName } from './governor/limits.ts'
+export { limitedStretches, simulatedCases, type LimitedStretch, type SimulatedCase } from './governor/cases.ts'
+export { parseRecording, playRecording, type Recording } from './governor/recording.ts'
+export { plotTrace, simulateGovernor, type Simulation, type TracePoint } from './governor/simulator.ts'
 export { defineProbe, type OwnProbeOptions, type ProbeSpec } from './governor/own-probes.ts'
 export type { Probe, Unit } from './governor/probe.ts'
 

@@ -13,6 +13,7 @@ import { addOps } from './commands/ops.ts'
 import { addQueues } from './commands/queues.ts'
 import { addSchedules } from './commands/schedules.ts'
 import { addReconcilers } from './commands/reconcilers.ts'
+import { addSimulate } from './commands/simulate.ts'
 import { addSweeps } from './commands/sweeps.ts'
 import { addTenants } from './commands/tenants.ts'
 import { addWorker } from './commands/worker.ts'
@@ -36,6 +37,7 @@ const commands: readonly CommandAdder[] = [
   addSweeps,
   addWorkers,
   addTenants,
+  addSimulate,
   addDoctor,
   addGrants,
 ]
