@@ -155,6 +155,7 @@ export class Sluice implements AsyncDisposable {
     const { names: sweeps } = this.#sweepRegistry
     const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
     const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
+    await database.replica?.check(database.control)
     const governor = this.#govern(database)
     const worker = new Worker(this.#config.worker, {
       database,
@@ -265,6 +266,7 @@ export class Sluice implements AsyncDisposable {
       this.#config.operations.filter(({ name }) => names.includes(name)),
     )
     const database = await this.#connect()
+    await database.replica?.check(database.control)
     const governor = this.#govern(database)
     const deps = { database, registry, telemetry: this.#telemetry, governor, crews: [governor] }
     const worker = new Worker(this.#config.worker, deps)
@@ -279,7 +281,11 @@ export class Sluice implements AsyncDisposable {
   }
 
   #connect(): Promise<Database> {
-    this.#database ??= openDatabase(this.#config.database).catch((error: unknown) => {
+    const say = (reason: string | null): void =>
+      reason === null
+        ? this.#telemetry.emit('replica.used', { purpose: 'reads' })
+        : this.#telemetry.emit('replica.skipped', { reason })
+    this.#database ??= openDatabase(this.#config.database, say).catch((error: unknown) => {
       this.#database = undefined
       throw error
     })

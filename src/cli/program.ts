@@ -22,6 +22,7 @@ const commands: Readonly<Record<string, () => Promise<CommandAdder>>> = {
   sweeps: async () => (await import('./commands/sweeps.ts')).addSweeps,
   workers: async () => (await import('./commands/workers.ts')).addWorkers,
   tenants: async () => (await import('./commands/tenants.ts')).addTenants,
+  simulate: async () => (await import('./commands/simulate.ts')).addSimulate,
   doctor: async () => (await import('./commands/doctor.ts')).addDoctor,
   grants: async () => (await import('./commands/grants.ts')).addGrants,
 }

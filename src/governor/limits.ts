@@ -31,9 +31,12 @@ export type ProbeName =
   | 'vacuum'
   | 'walRate'
 
+/** The names of the signals of the server. */
+export const probeNames: readonly string[] = serverProbes.map(({ name }) => name)
+
 /** The probes of the server with the limits that were asked for, and the ones that the user has made. */
 export function chooseProbes(limits: LimitOptions, own: readonly Probe[]): Probe[] {
-  const known = serverProbes.map(({ name }) => name)
+  const known = probeNames
   for (const name of Object.keys(limits)) {
     if (!known.includes(name)) throw wrong(`governor.limits.${name}`, `is not a signal.${didYouMean(name, known)}`)
   }

@@ -43,7 +43,7 @@ export function checkSpec(spec: AnySpec, further: readonly string[]): void {
 }
 
 const choices: Record<
-  'carve' | 'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'verify' | 'approval' | 'commit',
+  'carve' | 'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'reads' | 'verify' | 'approval' | 'commit',
   unknown[]
 > = {
   carve: ['dense', 'sparse'],
@@ -52,6 +52,7 @@ const choices: Record<
   until: ['end', 'empty'],
   recur: ['restart', 'continue'],
   effects: ['database', 'external'],
+  reads: ['primary', 'replica'],
   verify: [true, false],
   approval: [true, false],
   commit: ['wait', 'later'],

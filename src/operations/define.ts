@@ -71,6 +71,11 @@ interface CommonSpec<Args> {
   approval?: boolean
   /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`. Outside of them it is on hold. */
   window?: WindowSpec
+  /**
+   * `primary` (default): all reads go there. `replica`: looks for the next batch and the look for rows that were left may
+   * go to the configured replica, once it has replayed what was committed when they were asked for.
+   */
+  reads?: 'primary' | 'replica'
   /** How it gets along with vacuum: a budget of dead rows, vacuum steps of its own, no truncation meanwhile. */
   vacuum?: VacuumOptions
   /**
@@ -125,6 +130,7 @@ export interface OperationDefinition<in Input = never> {
   readonly until: 'end' | 'empty'
   readonly recur: 'restart' | 'continue'
   readonly verify: boolean
+  readonly reads: 'primary' | 'replica'
   readonly quarantineLimit: number
   readonly approval: boolean
   readonly window: Window | undefined
@@ -152,6 +158,7 @@ const defaults = {
   recur: 'restart',
   verify: false,
   commit: 'wait',
+  reads: 'primary',
   quarantineLimit: 1_000,
   approval: false,
 } as const

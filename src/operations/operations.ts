@@ -4,18 +4,21 @@ import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as lifecycle from '../store/lifecycle.ts'
 import { set } from '../store/limits.ts'
-import { find, list, type OperationView, type Priority } from '../store/operations.ts'
+import { find, list, type OperationView } from '../store/operations.ts'
 import * as quarantine from '../store/quarantine.ts'
+import { findStandstill, type Standstill } from '../store/standstill.ts'
 import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
 import { planOperation, type OperationPlan, type OperationPlanOptions } from './preflight/preview.ts'
 import { lanesFrom } from './lanes.ts'
+import { checkLimits, type Limits } from './limits.ts'
 import { landmarksOf, placeOf, type Place } from './progress.ts'
 import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
 import { finalStates, verbs, type OperationVerb } from './states.ts'
+import { disableAll, enableAll } from './standstill.ts'
 import { statusOf, type OperationStatus } from './status.ts'
 
 interface Deps {
@@ -35,19 +38,6 @@ export type StartParameters<Input> = undefined extends Input
 export interface VerbOptions {
   actor?: string
   reason?: string
-}
-
-/** Limits that can be changed while an operation runs; they hold from the next sub-batch or batch on. */
-export interface Limits {
-  /** Batches at once; `auto`: as many as pay and the load allows. */
-  lanes?: number | 'auto'
-  /** Share of the time that each lane works, above 0 and up to 1; the rest of the time it rests between sub-batches. */
-  pace?: number
-  /** Rows per sub-batch, at most. */
-  subBatchSize?: number
-  priority?: Priority
-  /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`; null: at any time. */
-  window?: string | null
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -237,6 +227,27 @@ export class Operations {
     this.#deps.telemetry.emit('operation.enabled', { name, actor: options.actor ?? null })
   }
 
+  /**
+   * The kill switch for the whole database: no operation works, in whatever process, until {@link Operations.enableAll}.
+   * It holds from the next sub-batch on.
+   */
+  async disableAll({ reason, actor }: VerbOptions = {}): Promise<Standstill> {
+    const deps = { telemetry: this.#deps.telemetry, database: await this.#deps.database() }
+    return disableAll(deps, { reason: reason ?? null, actor: actor ?? null })
+  }
+
+  /** Lets operations work again, each where it stands; false: they could all along. */
+  async enableAll({ actor }: Pick<VerbOptions, 'actor'> = {}): Promise<boolean> {
+    const deps = { telemetry: this.#deps.telemetry, database: await this.#deps.database() }
+    return enableAll(deps, { actor: actor ?? null })
+  }
+
+  /** Whether all operations are disabled: by whom, why, and since when; undefined: they are not. */
+  async standstill(): Promise<Standstill | undefined> {
+    const [found] = await findStandstill((await this.#deps.database()).control)
+    return found
+  }
+
   /** The ranges of an operation that could not be processed and were not retried, with their errors. */
   async quarantined(id: string, { limit = 100 }: { limit?: number } = {}): Promise<quarantine.QuarantinedRange[]> {
     const { control } = await this.#deps.database()
@@ -273,21 +284,4 @@ function refused(verb: OperationVerb, { id, name, state }: OperationStatus): Slu
     message: `"${name}" (${id}) is ${state.replaceAll('_', ' ')}; ${verb} is possible when it is ${verbs[verb].join(', ').replaceAll('_', ' ')}.`,
     details: { id, state, verb, possible: verbs[verb] },
   })
-}
-
-const whole = (value: number | undefined): boolean =>
-  value === undefined || (Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)
-
-function checkLimits({ lanes, pace, subBatchSize, priority }: Limits): void {
-  const problem = !(lanes === 'auto' || whole(lanes))
-    ? '"lanes" must be a whole number from 1, or auto'
-    : !whole(subBatchSize)
-      ? '"subBatchSize" must be a whole number from 1'
-      : pace !== undefined && !(pace > 0 && pace <= 1)
-        ? '"pace" must be above 0 and at most 1'
-        : priority !== undefined && !['low', 'normal', 'high'].includes(priority)
-          ? '"priority" must be low, normal or high'
-          : undefined
-  if (problem === undefined) return
-  throw new SluiceError('ARGS_INVALID', { message: `These limits cannot be set: ${problem}.`, details: { problem } })
 }

@@ -16,6 +16,7 @@ export interface PresetSpec extends Pick<
   | 'priority'
   | 'conflicts'
   | 'verify'
+  | 'reads'
   | 'quarantineLimit'
   | 'approval'
   | 'window'

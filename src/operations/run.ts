@@ -22,6 +22,7 @@ import { charge } from '../store/picking.ts'
 import { countRows } from '../targets/window.ts'
 import { about, lost, warn, type BatchRun } from './batch-run.ts'
 import { settleFinish } from './doubt.ts'
+import { farSince, readFar } from './far-reads.ts'
 import { careAfterCrash, isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
@@ -127,6 +128,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
     commitLater: run.definition.commit === 'later',
     strides: await strideOf(run, { scope, change: bound.change }),
+    since: await farSince(run),
   }
 }
 
@@ -170,11 +172,14 @@ function isFar(rows: number, wanted: number): boolean {
 async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
   const began = performance.now()
   const size = Math.max(progress.lookSize, progress.subBatchSize)
-  const next = progress.ahead ?? (await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size }))
+  const known = progress.ahead
   progress.ahead = undefined
-  const beyond = windowBeyond(work, next, Math.min(lookLimit(progress.wantedSize), size * 2))
-  const found = await countRows(work.database.work, work.walk, next.window, work.scope)
-  const ahead = await beyond
+  const { next, found, ahead } = await readFar(work, async (by) => {
+    const window = known ?? (await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size }, by))
+    const beyond = windowBeyond(work, window, Math.min(lookLimit(progress.wantedSize), size * 2))
+    const rows = await countRows(by, work.walk, window.window, work.scope)
+    return { next: window, found: rows, ahead: await beyond }
+  })
   if (found > 0 && next.rows > progress.subBatchSize) {
     progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
     return

@@ -58,6 +58,8 @@ export interface SubBatchWork {
   commitLater: boolean
   /** In how many transactions a window is done; see strides. */
   strides: number
+  /** What the second pass must not miss, where it may read from a replica; else undefined. */
+  since: string | undefined
 }
 
 /** The next stretch of a batch and how many rows it has. */

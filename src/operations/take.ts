@@ -13,6 +13,7 @@ import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Cut, Cuts } from './cuts.ts'
 import type { OperationRegistry } from './define.ts'
+import { carveFar } from './far-reads.ts'
 import { holdOutside, isOpenFor } from './off-peak.ts'
 import { sameKey } from './sub-batch.ts'
 import { carvingWalk, governed } from './walk.ts'
@@ -114,9 +115,10 @@ async function nextCut(taker: Taker, operation: OperationRow): Promise<NextCut |
   if (ahead !== undefined) return { ...ahead, last: sameKey(ahead.upper, operation.carve_end) }
   const walk = await carvingWalk(registry, operation)
   try {
-    return await database.work.transaction((transaction) => cutAt(transaction, { operation, walk, size }), {
-      statementMs: carveMs,
-    })
+    const cut = (by: Connection): Promise<NextCut | 'nothing left'> => cutAt(by, { operation, walk, size })
+    const far = await carveFar(database, registry.find(operation.name), { cut, limitMs: carveMs })
+    if (far !== undefined) return far.value
+    return await database.work.transaction(cut, { statementMs: carveMs })
   } catch (error) {
     if (sqlstate(error) !== '57014') throw error
     if (size === 1) throw needsAnIndex(walk, carveMs)

@@ -48,7 +48,8 @@ export async function changeInOne(
     with sluice_claim as materialized (
       select b.id, b.checkpoint is not distinct from ${from}::text[] as here, o.status, o.pace, o.sub_batch_size,
         o.run_window, pg_current_wal_insert_lsn() as lsn,
-        exists (select from ${our('disabled_operation')} d where d.name = o.name) as disabled
+        exists (select from ${our('disabled_operation')} d where d.name = o.name)
+          or exists (select from ${our('standstill')}) as disabled
       from ${our('batch')} b
       join ${our('operation')} o on o.id = b.operation_id
       where b.id = ${claim.batchId} and b.nonce = ${claim.nonce} and b.state = 'running'

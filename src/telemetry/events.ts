@@ -82,6 +82,9 @@ export interface Events {
   /** The first pass is done; the second looks for rows in scope that it did not meet. */
   'operation.verifying': OfOperation
   /** A definition may not run any more, or may again. */
+  /** No operation works until they are enabled. */
+  'operations.disabled': { reason: string | null; actor: string | null }
+  'operations.enabled': { actor: string | null }
   'operation.disabled': { name: string; reason: string | null; actor: string | null }
   'operation.enabled': { name: string; actor: string | null }
   'operation.finished': OfOperation & {
@@ -213,6 +216,9 @@ export interface Events {
   /** The database cannot be reached; tries go on. */
   'connection.lost': { purpose: string; error: ErrorRecord; attempt: number; waitMs: number }
   'connection.restored': { purpose: string; afterMs: number }
+  /** Reads that may go to a replica go there, from now on; or to the primary, and why. */
+  'replica.used': { purpose: 'reads' }
+  'replica.skipped': { reason: string }
   'schema.migrated': { from: number; to: number }
   /** Something is odd but work goes on; the message says what to do. */
   warning: { message: string }

@@ -49,6 +49,10 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.name} is cancelled`
     case 'operation.verifying':
       return `${p.name} looks for rows in scope that it did not meet`
+    case 'operations.disabled':
+      return `no operation works any more${by(p.actor)}: ${p.reason ?? 'no reason given'}`
+    case 'operations.enabled':
+      return `operations may work again${by(p.actor)}`
     case 'operation.disabled':
       return `${p.name} may not run any more${by(p.actor)}: ${p.reason ?? 'no reason given'}`
     case 'operation.enabled':
@@ -173,6 +177,10 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `database unreachable (${p.purpose}): ${p.error.message}; trying again in ${formatDuration(p.waitMs)}`
     case 'connection.restored':
       return `database reachable again (${p.purpose}) after ${formatDuration(p.afterMs)}`
+    case 'replica.used':
+      return 'looks ahead go to the replica'
+    case 'replica.skipped':
+      return `looks ahead go to the primary, not to the replica: ${p.reason}`
     case 'schema.migrated':
       return `schema migrated from version ${p.from} to ${p.to}`
     case 'warning':

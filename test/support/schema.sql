@@ -473,6 +473,14 @@ table schedule_tick partition by RANGE (tick)
   CREATE UNIQUE INDEX schedule_tick_pkey ON ONLY sluice.schedule_tick USING btree (schedule, tick)
 table server_life
   id uuid not null
+table standstill
+  only_one boolean not null default true
+  reason text
+  actor text
+  since timestamp with time zone not null default clock_timestamp()
+  constraint standstill_only_one_check CHECK (only_one)
+  constraint standstill_pkey PRIMARY KEY (only_one)
+  CREATE UNIQUE INDEX standstill_pkey ON sluice.standstill USING btree (only_one)
 table sweep
   name text not null
   held_until timestamp with time zone
