@@ -66,6 +66,7 @@ export class Sluice implements AsyncDisposable {
   readonly inboxes: Inboxes
   readonly batches: Batches
   readonly sweeps: Sweeps
+  readonly #given: SluiceConfig
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
@@ -97,6 +98,7 @@ export class Sluice implements AsyncDisposable {
   readonly #batch: NonNullable<ContextTools['batch']> = (member) => memberBatch(this.jobs, member)
 
   constructor(config: SluiceConfig = {}) {
+    this.#given = config
     this.#config = resolveConfig(config, process.env)
     const { operations, schedules, machines, reconcilers, inboxes, sweeps } = this.#config
     const telemetry = this.#telemetry
@@ -137,6 +139,15 @@ export class Sluice implements AsyncDisposable {
   get scheduleBench(): ScheduleBench {
     const [telemetry, start] = [this.#telemetry, this.#startScheduled]
     return new ScheduleBench({ database: () => this.#connect(), telemetry, start })
+  }
+
+  /**
+   * The same definitions on a few connections of their own, with narrower limits: for those who only look, so that
+   * they never take a connection or much time from the work. Stop it when done.
+   */
+  beside(timeouts: SluiceConfig['timeouts'] = {}): Sluice {
+    const worker = { ...this.#given.worker, concurrency: 1, jobs: { ...this.#given.worker?.jobs, concurrency: 1 } }
+    return new Sluice({ ...this.#given, worker, timeouts: { ...this.#given.timeouts, ...timeouts } })
   }
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */

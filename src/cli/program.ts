@@ -1,7 +1,9 @@
 import { Command } from 'commander'
 import { redact, version } from '../index.ts'
 import { addBatches } from './commands/batches.ts'
+import { addDashboard } from './commands/dashboard.ts'
 import { addDemo } from './commands/demo.ts'
+import { addDev } from './commands/dev.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addGrants } from './commands/grants.ts'
 import { addInbox } from './commands/inbox.ts'
@@ -23,8 +25,10 @@ import { addGlobalOptions, type CommandAdder, type Shell } from './shell.ts'
 const commands: readonly CommandAdder[] = [
   addDemo,
   addInit,
+  addDev,
   addMigrate,
   addWorker,
+  addDashboard,
   addOps,
   addJobs,
   addQueues,

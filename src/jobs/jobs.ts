@@ -5,9 +5,9 @@ import * as control from '../store/jobs/control.ts'
 import type { EnqueuedRow, NewJob } from '../store/jobs/enqueue.ts'
 import { admitBehind } from '../store/jobs/settle.ts'
 import { createJobPartitions } from '../store/jobs/rescue.ts'
+import { failureGroups, type FailureGroup } from '../store/jobs/failures.ts'
 import * as views from '../store/jobs/views.ts'
 import { sqlstate } from '../store/sqlstate.ts'
-import { parseDuration, type Duration } from '../std/duration.ts'
 import { sleep } from '../std/sleep.ts'
 import { storable } from '../std/storable.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -18,6 +18,7 @@ import { Entrance, isPlain } from './entrance.ts'
 import { newJob, type BulkOptions, type EnqueueArgs, type EnqueuedJob, type EnqueueOptions } from './enqueue.ts'
 import { listerOf } from './lister.ts'
 import * as members from './members.ts'
+import { filterOf, wordOf, type JobQuery } from './query.ts'
 import {
   attemptOf,
   endedJobStates,
@@ -28,16 +29,6 @@ import {
   type JobStatus,
 } from './status.ts'
 
-/** Which jobs to list or to act upon. Without states: those that are not over. */
-export interface JobQuery {
-  states?: readonly JobState[]
-  name?: string
-  queue?: string
-  tag?: string
-  /** How far back to look for jobs that succeeded, of which there may be very many. Default: an hour. */
-  within?: Duration
-}
-
 /** Jobs, and the id to continue the list from. */
 export interface JobPage {
   jobs: JobStatus[]
@@ -47,7 +38,6 @@ export interface JobPage {
 
 /** One statement takes so many jobs. */
 const perStatement = 1_000
-const longestMs = 3_660 * 86_400_000
 
 interface Deps {
   database: () => Promise<Database>
@@ -139,18 +129,15 @@ export class Jobs {
     const { control: connection } = await this.#deps.database()
     const limit = Math.min(Math.max(1, query.limit ?? 50), 1_000)
     const states = query.states ?? liveJobStates
-    const filter = {
-      states,
-      name: wordOf(query.name),
-      queue: wordOf(query.queue),
-      tag: wordOf(query.tag),
-      before: query.before ?? null,
-      limit: limit + 1,
-      withinMs: withinOf(query.within),
-    }
+    const filter = filterOf(query, { states, limit: limit + 1 })
     const found = await listerOf(states)(connection, filter)
     const jobs = found.slice(0, limit).map(jobStatusOf)
     return { jobs, next: found.length > limit ? (jobs.at(-1)?.id ?? null) : null }
+  }
+
+  /** The latest ten thousand jobs that ended without success, in groups of the same failure, the largest first. */
+  async failures({ states = ['dead', 'quarantined'] }: { states?: readonly JobState[] } = {}): Promise<FailureGroup[]> {
+    return failureGroups((await this.#deps.database()).control, { states, latest: 10_000, limit: 200 })
   }
 
   /** Takes up a job again that ended without success, as if it were new; its unique key is not taken again. */
@@ -168,7 +155,7 @@ export class Jobs {
     return this.#act(id, { action: 'cancel', reason: storable(reason, 2_000) })
   }
 
-  /** Ends a job that nobody runs, as one that has become pointless. */
+  /** Ends a job that nobody runs, or marks a failed one, as one that has become pointless. */
   async discard(id: number, { reason = 'discarded by a person' }: { reason?: string } = {}): Promise<JobStatus> {
     return this.#act(id, { action: 'discard', reason: storable(reason, 2_000) })
   }
@@ -213,7 +200,10 @@ export class Jobs {
       case 'run':
         return this.#admitted(database, { touched: await control.runNow(database.control, { ids }), news: [] })
       case 'discard':
-        return this.#admitted(database, await this.#endWaiting(database, { ids, outcome: 'discarded', reason }))
+        return (
+          (await this.#admitted(database, await this.#endWaiting(database, { ids, outcome: 'discarded', reason }))) +
+          (await control.discardDead(database.control, { ids, reason })).length
+        )
       case 'cancel': {
         const ended = await this.#endWaiting(database, { ids, outcome: 'cancelled', reason })
         const asked = await control.askToEnd(database.control, { ids, reason })
@@ -264,20 +254,6 @@ export class Jobs {
       await sleep(everyMs, signal)
     }
   }
-}
-
-/** A word to look for. No stored text has what cannot be stored, so there is nothing to find then. */
-function wordOf<T extends string | undefined>(word: T): T extends string ? string : string | null {
-  return (word === undefined ? null : storable(word, 2_000)) as T extends string ? string : string | null
-}
-
-function withinOf(within: Duration = '1h'): number {
-  const ms = parseDuration(within)
-  if (ms !== undefined) return Math.min(ms, longestMs)
-  throw new SluiceError('ARGS_INVALID', {
-    message: `"within" must be a time such as "30s" or "1d", not ${JSON.stringify(within)}.`,
-    details: { within },
-  })
 }
 
 function checkId(id: number): number {

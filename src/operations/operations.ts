@@ -4,7 +4,7 @@ import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as lifecycle from '../store/lifecycle.ts'
 import { set } from '../store/limits.ts'
-import { find, list, type OperationView, type Priority } from '../store/operations.ts'
+import { find, list, type OperationView } from '../store/operations.ts'
 import * as quarantine from '../store/quarantine.ts'
 import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -13,9 +13,12 @@ import type { OperationDefinition } from './define.ts'
 import { planOperation, type OperationPlan, type OperationPlanOptions } from './preflight/preview.ts'
 import { lanesFrom } from './lanes.ts'
 import { landmarksOf, placeOf, type Place } from './progress.ts'
+import { checkExpected } from './expected.ts'
+import { checkLimits, type Limits } from './limits.ts'
+import { OperationRecords } from './records.ts'
 import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
-import { finalStates, verbs, type OperationVerb } from './states.ts'
+import { finalStates, verbs, type OperationState, type OperationVerb } from './states.ts'
 import { statusOf, type OperationStatus } from './status.ts'
 
 interface Deps {
@@ -35,29 +38,21 @@ export type StartParameters<Input> = undefined extends Input
 export interface VerbOptions {
   actor?: string
   reason?: string
-}
-
-/** Limits that can be changed while an operation runs; they hold from the next sub-batch or batch on. */
-export interface Limits {
-  /** Batches at once; `auto`: as many as pay and the load allows. */
-  lanes?: number | 'auto'
-  /** Share of the time that each lane works, above 0 and up to 1; the rest of the time it rests between sub-batches. */
-  pace?: number
-  /** Rows per sub-batch, at most. */
-  subBatchSize?: number
-  priority?: Priority
-  /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`; null: at any time. */
-  window?: string | null
+  /** The state in which the caller has seen it; when it is in another one by now, nothing is done. */
+  expectedState?: OperationState
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The verbs for operations. */
 export class Operations {
+  /** What is on record of operations beyond their status. */
+  readonly records: OperationRecords
   readonly #deps: Deps
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.records = new OperationRecords(deps)
   }
 
   /**
@@ -172,7 +167,7 @@ export class Operations {
 
   /** Takes up what is left: quarantined rows, and the ranges of an operation that failed. */
   async retry(id: string, options: VerbOptions = {}): Promise<OperationStatus> {
-    const before = await this.get(id)
+    const before = checkExpected(await this.get(id), options)
     if (!(verbs.retry as readonly string[]).includes(before.state)) throw refused('retry', before)
     const { control } = await this.#deps.database()
     const actor = options.actor ?? null
@@ -185,7 +180,7 @@ export class Operations {
   /** Changes limits while an operation runs. */
   async set(id: string, limits: Limits, options: VerbOptions = {}): Promise<OperationStatus> {
     checkLimits(limits)
-    const before = await this.get(id)
+    const before = checkExpected(await this.get(id), options)
     const { control } = await this.#deps.database()
     const { window, lanes, ...rest } = limits
     const checked =
@@ -249,11 +244,14 @@ export class Operations {
     id: string,
     { options, already, run }: { options: VerbOptions; already: string[]; run: typeof lifecycle.pause },
   ): Promise<OperationStatus> {
-    const before = await this.get(id)
+    const before = checkExpected(await this.get(id), options)
     const { control } = await this.#deps.database()
-    const { reason = null, actor = null } = options
-    const [changed] = await run(control, { id, from: verbs[verb], reason, actor })
+    const { reason = null, actor = null, expectedState } = options
+    // The guard of the statement, too: it may change between the look and the act.
+    const from = verbs[verb].filter((state) => expectedState === undefined || state === expectedState)
+    const [changed] = await run(control, { id, from, reason, actor })
     const after = await this.get(id)
+    if (changed === undefined) checkExpected(after, options)
     if (changed === undefined && !already.includes(after.state)) throw refused(verb, before)
     return after
   }
@@ -273,21 +271,4 @@ function refused(verb: OperationVerb, { id, name, state }: OperationStatus): Slu
     message: `"${name}" (${id}) is ${state.replaceAll('_', ' ')}; ${verb} is possible when it is ${verbs[verb].join(', ').replaceAll('_', ' ')}.`,
     details: { id, state, verb, possible: verbs[verb] },
   })
-}
-
-const whole = (value: number | undefined): boolean =>
-  value === undefined || (Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)
-
-function checkLimits({ lanes, pace, subBatchSize, priority }: Limits): void {
-  const problem = !(lanes === 'auto' || whole(lanes))
-    ? '"lanes" must be a whole number from 1, or auto'
-    : !whole(subBatchSize)
-      ? '"subBatchSize" must be a whole number from 1'
-      : pace !== undefined && !(pace > 0 && pace <= 1)
-        ? '"pace" must be above 0 and at most 1'
-        : priority !== undefined && !['low', 'normal', 'high'].includes(priority)
-          ? '"priority" must be low, normal or high'
-          : undefined
-  if (problem === undefined) return
-  throw new SluiceError('ARGS_INVALID', { message: `These limits cannot be set: ${problem}.`, details: { problem } })
 }

@@ -59,6 +59,21 @@ export const endWaiting = statement<
   p.reason,
 ])
 
+/** Marks jobs that ended without success as ones that nobody needs any more; what is known of them is kept. */
+export const discardDead = statement<{ ids: readonly number[]; reason: string }, { id: number }>(
+  'job.discardDead',
+  `with gone as (
+     delete from sluice.job_dead
+     where id = any($1::bigint[]) and outcome in ('dead', 'quarantined')
+     returning *
+   )
+   insert into sluice.job_dead
+   select (jsonb_populate_record(g, jsonb_build_object('outcome', 'discarded', 'reason', $2::text))).*
+   from gone g
+   returning id`,
+  (p) => [p.ids, p.reason],
+)
+
 /** Asks for the end of jobs that are running; their workers see it within a second or two. */
 export const askToEnd = statement<{ ids: readonly number[]; reason: string }, { id: number }>(
   'job.askToEnd',
