@@ -68,8 +68,9 @@ export const discardDead = statement<{ ids: readonly number[]; reason: string },
      returning *
    )
    insert into sluice.job_dead
-   select (jsonb_populate_record(g, jsonb_build_object('outcome', 'discarded', 'reason', $2::text))).*
-   from gone g
+   select r.*
+   from gone g, jsonb_populate_record(null::sluice.job_dead,
+     to_jsonb(g) || jsonb_build_object('outcome', 'discarded', 'reason', $2::text)) r
    returning id`,
   (p) => [p.ids, p.reason],
 )
