@@ -22,7 +22,8 @@ export { expire, type ExpireSpec } from './operations/expire.ts'
 export type { Age, AgeLimit, PresetSpec } from './operations/preset.ts'
 export type { Eta } from './operations/progress.ts'
 export type { Batch } from './operations/batch.ts'
-export type { Limits, Operations, StartParameters, VerbOptions } from './operations/operations.ts'
+export type { Limits } from './operations/limits.ts'
+export type { Operations, StartParameters, VerbOptions } from './operations/operations.ts'
 export type { QuarantinedRange } from './store/quarantine.ts'
 export type { OperationPlan, OperationPlanOptions } from './operations/preflight/preview.ts'
 export type { PlanFinding } from './operations/preflight/finding.ts'
@@ -136,6 +137,20 @@ export {
   type SweepSpec,
 } from './sweeps/define.ts'
 export type { QuarantinedSweepRow, Sweeps, SweepStatus } from './sweeps/sweeps.ts'
+
+// What was going on, and who did what
+export type { Audit, AuditPage, AuditQuery } from './audit/audit.ts'
+export { csvHead, csvLine } from './audit/csv.ts'
+export type { AuditRow, AuditSource, Who } from './store/audit.ts'
+export type {
+  OperationSample,
+  Percentiles,
+  QueueSample,
+  SampleQuery,
+  Samples,
+  SignalSample,
+} from './samples/samples.ts'
+export type { QueueDepth, Span } from './store/samples.ts'
 
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'

@@ -1,4 +1,5 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { Audit } from './audit/audit.ts'
 import { Batches } from './batches/batches.ts'
 import { BatchCrew } from './batches/crew.ts'
 import { memberBatch } from './batches/open-batch.ts'
@@ -29,6 +30,7 @@ import { Schedules } from './schedules/schedules.ts'
 import type { Start } from './schedules/settle.ts'
 import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
+import { Samples } from './samples/samples.ts'
 import { SweepCrew } from './sweeps/crew.ts'
 import type { SweepRegistry } from './sweeps/define.ts'
 import { Sweeps } from './sweeps/sweeps.ts'
@@ -66,6 +68,8 @@ export class Sluice implements AsyncDisposable {
   readonly inboxes: Inboxes
   readonly batches: Batches
   readonly sweeps: Sweeps
+  readonly samples: Samples
+  readonly audit: Audit
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
@@ -91,7 +95,7 @@ export class Sluice implements AsyncDisposable {
   readonly #startScheduled: Start = async ({ kind, definition }, args, tx) =>
     kind === 'job'
       ? this.jobs.enqueue(definition, args as never, { tx })
-      : this.operations.start(definition, args as never, { tx })
+      : this.operations.start(definition, args as never, { tx, source: 'schedule' })
 
   /** Lets a handler add to the batch of jobs that it is a member of. */
   readonly #batch: NonNullable<ContextTools['batch']> = (member) => memberBatch(this.jobs, member)
@@ -102,6 +106,8 @@ export class Sluice implements AsyncDisposable {
     const telemetry = this.#telemetry
     const database = (): Promise<Database> => this.#connect()
     const wake = (): void => this.#crew?.wake()
+    this.samples = new Samples(database)
+    this.audit = new Audit(database)
     this.tenants = new Tenants(database)
     this.queues = new Queues({ database, telemetry })
     this.jobs = new Jobs({ database, telemetry, wake, idle: () => this.#crew?.idle === true })

@@ -3,15 +3,15 @@ import { sleep } from '../std/sleep.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as lifecycle from '../store/lifecycle.ts'
-import { set } from '../store/limits.ts'
-import { find, list, type OperationView, type Priority } from '../store/operations.ts'
+import { audited, type Who } from '../store/audit.ts'
+import { lockOperation } from '../store/limits.ts'
+import { find, list, type OperationView } from '../store/operations.ts'
 import * as quarantine from '../store/quarantine.ts'
 import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
 import { planOperation, type OperationPlan, type OperationPlanOptions } from './preflight/preview.ts'
-import { lanesFrom } from './lanes.ts'
+import { changeLimits, checkLimits, type Limits } from './limits.ts'
 import { landmarksOf, placeOf, type Place } from './progress.ts'
 import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
@@ -31,24 +31,8 @@ export type StartParameters<Input> = undefined extends Input
   ? [args?: Input, options?: StartOptions]
   : [args: Input, options?: StartOptions]
 
-/** Who does it, and why; both are kept with the change. */
-export interface VerbOptions {
-  actor?: string
-  reason?: string
-}
-
-/** Limits that can be changed while an operation runs; they hold from the next sub-batch or batch on. */
-export interface Limits {
-  /** Batches at once; `auto`: as many as pay and the load allows. */
-  lanes?: number | 'auto'
-  /** Share of the time that each lane works, above 0 and up to 1; the rest of the time it rests between sub-batches. */
-  pace?: number
-  /** Rows per sub-batch, at most. */
-  subBatchSize?: number
-  priority?: Priority
-  /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`; null: at any time. */
-  window?: string | null
-}
+/** Who does it, from where and why; all is kept with the change. */
+export type VerbOptions = Who
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -174,9 +158,16 @@ export class Operations {
   async retry(id: string, options: VerbOptions = {}): Promise<OperationStatus> {
     const before = await this.get(id)
     if (!(verbs.retry as readonly string[]).includes(before.state)) throw refused('retry', before)
-    const { control } = await this.#deps.database()
-    const actor = options.actor ?? null
-    const [taken] = await quarantine.retry(control, { id, actor, reason: options.reason ?? null })
+    const database = await this.#deps.database()
+    const { actor = null, reason = null } = options
+    const taken = await audited(database, options, async (tx) => {
+      const [result] = await quarantine.retry(tx, { id, actor, reason })
+      const after = result && { ranges: result.ranges }
+      return {
+        result,
+        act: after && { action: 'operation.retry', target: id, before: { status: before.state }, after },
+      }
+    })
     if (taken === undefined) throw refused('retry', before)
     this.#deps.telemetry.emit('operation.retried', { operationId: id, name: before.name, ranges: taken.ranges, actor })
     return this.get(id)
@@ -186,13 +177,8 @@ export class Operations {
   async set(id: string, limits: Limits, options: VerbOptions = {}): Promise<OperationStatus> {
     checkLimits(limits)
     const before = await this.get(id)
-    const { control } = await this.#deps.database()
-    const { window, lanes, ...rest } = limits
-    const checked =
-      typeof window === 'string' ? { window: defineWindow(window).text } : window === null ? { window } : {}
-    const counted = lanes === undefined ? {} : lanesFrom(lanes)
-    const [changed] = await set(control, { id, from: verbs.set, ...rest, ...checked, ...counted })
-    if (changed === undefined) throw refused('set', before)
+    const changed = await changeLimits(await this.#deps.database(), { id, limits, who: options })
+    if (!changed) throw refused('set', before)
     const about = { operationId: id, name: before.name, limits: { ...limits }, actor: options.actor ?? null }
     this.#deps.telemetry.emit('operation.changed', about)
     return this.get(id)
@@ -224,16 +210,21 @@ export class Operations {
 
   /** The kill switch: stops every run of a definition at once, also those started later, until it is enabled. */
   async disable(name: string, options: VerbOptions = {}): Promise<void> {
-    const { control } = await this.#deps.database()
     const about = { name, reason: options.reason ?? null, actor: options.actor ?? null }
-    await lifecycle.disable(control, about)
+    await audited(await this.#deps.database(), options, async (tx) => {
+      const result = await lifecycle.disable(tx, about)
+      return { result, act: { action: 'operation.disable', target: name, after: { enabled: false } } }
+    })
     this.#deps.telemetry.emit('operation.disabled', about)
   }
 
   /** Lets a disabled definition run again. */
   async enable(name: string, options: VerbOptions = {}): Promise<void> {
-    const { control } = await this.#deps.database()
-    await lifecycle.enable(control, { name })
+    await audited(await this.#deps.database(), options, async (tx) => {
+      const [result] = await lifecycle.enable(tx, { name })
+      const act = { action: 'operation.enable', target: name, before: { enabled: false }, after: { enabled: true } }
+      return { result, act: result && act }
+    })
     this.#deps.telemetry.emit('operation.enabled', { name, actor: options.actor ?? null })
   }
 
@@ -250,9 +241,13 @@ export class Operations {
     { options, already, run }: { options: VerbOptions; already: string[]; run: typeof lifecycle.pause },
   ): Promise<OperationStatus> {
     const before = await this.get(id)
-    const { control } = await this.#deps.database()
     const { reason = null, actor = null } = options
-    const [changed] = await run(control, { id, from: verbs[verb], reason, actor })
+    const changed = await audited(await this.#deps.database(), options, async (tx) => {
+      const [was] = await lockOperation(tx, { id })
+      const [result] = await run(tx, { id, from: verbs[verb], reason, actor })
+      const states = { before: { status: was?.status ?? before.state }, after: { status: result?.status ?? '' } }
+      return { result, act: result && { action: `operation.${verb}`, target: id, ...states } }
+    })
     const after = await this.get(id)
     if (changed === undefined && !already.includes(after.state)) throw refused(verb, before)
     return after
@@ -273,21 +268,4 @@ function refused(verb: OperationVerb, { id, name, state }: OperationStatus): Slu
     message: `"${name}" (${id}) is ${state.replaceAll('_', ' ')}; ${verb} is possible when it is ${verbs[verb].join(', ').replaceAll('_', ' ')}.`,
     details: { id, state, verb, possible: verbs[verb] },
   })
-}
-
-const whole = (value: number | undefined): boolean =>
-  value === undefined || (Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)
-
-function checkLimits({ lanes, pace, subBatchSize, priority }: Limits): void {
-  const problem = !(lanes === 'auto' || whole(lanes))
-    ? '"lanes" must be a whole number from 1, or auto'
-    : !whole(subBatchSize)
-      ? '"subBatchSize" must be a whole number from 1'
-      : pace !== undefined && !(pace > 0 && pace <= 1)
-        ? '"pace" must be above 0 and at most 1'
-        : priority !== undefined && !['low', 'normal', 'high'].includes(priority)
-          ? '"priority" must be low, normal or high'
-          : undefined
-  if (problem === undefined) return
-  throw new SluiceError('ARGS_INVALID', { message: `These limits cannot be set: ${problem}.`, details: { problem } })
 }
