@@ -142,6 +142,20 @@ export {
 } from './sweeps/define.ts'
 export type { QuarantinedSweepRow, Sweeps, SweepStatus } from './sweeps/sweeps.ts'
 
+// What was going on, and who did what
+export type { Audit, AuditPage, AuditQuery } from './audit/audit.ts'
+export { csvHead, csvLine } from './audit/csv.ts'
+export type { AuditRow, AuditSource, Who } from './store/audit.ts'
+export type {
+  OperationSample,
+  Percentiles,
+  QueueSample,
+  SampleQuery,
+  Samples,
+  SignalSample,
+} from './samples/samples.ts'
+export type { QueueDepth, Span } from './store/samples.ts'
+
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'
 

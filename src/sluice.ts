@@ -1,4 +1,5 @@
-import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { besideConfig, resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { Audit } from './audit/audit.ts'
 import { Batches } from './batches/batches.ts'
 import { BatchCrew } from './batches/crew.ts'
 import { memberBatch } from './batches/open-batch.ts'
@@ -29,6 +30,7 @@ import { Schedules } from './schedules/schedules.ts'
 import type { Start } from './schedules/settle.ts'
 import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
+import { Samples } from './samples/samples.ts'
 import { SweepCrew } from './sweeps/crew.ts'
 import type { SweepRegistry } from './sweeps/define.ts'
 import { Sweeps } from './sweeps/sweeps.ts'
@@ -66,6 +68,8 @@ export class Sluice implements AsyncDisposable {
   readonly inboxes: Inboxes
   readonly batches: Batches
   readonly sweeps: Sweeps
+  readonly samples: Samples
+  readonly audit: Audit
   readonly #given: SluiceConfig
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
@@ -92,7 +96,7 @@ export class Sluice implements AsyncDisposable {
   readonly #startScheduled: Start = async ({ kind, definition }, args, tx) =>
     kind === 'job'
       ? this.jobs.enqueue(definition, args as never, { tx })
-      : this.operations.start(definition, args as never, { tx })
+      : this.operations.start(definition, args as never, { tx, source: 'schedule' })
 
   /** Lets a handler add to the batch of jobs that it is a member of. */
   readonly #batch: NonNullable<ContextTools['batch']> = (member) => memberBatch(this.jobs, member)
@@ -104,6 +108,8 @@ export class Sluice implements AsyncDisposable {
     const telemetry = this.#telemetry
     const database = (): Promise<Database> => this.#connect()
     const wake = (): void => this.#crew?.wake()
+    this.samples = new Samples(database)
+    this.audit = new Audit(database)
     this.tenants = new Tenants(database)
     this.queues = new Queues({ database, telemetry })
     this.jobs = new Jobs({ database, telemetry, wake, idle: () => this.#crew?.idle === true })
@@ -141,13 +147,9 @@ export class Sluice implements AsyncDisposable {
     return new ScheduleBench({ database: () => this.#connect(), telemetry, start })
   }
 
-  /**
-   * The same definitions on a few connections of their own, with narrower limits: for those who only look, so that
-   * they never take a connection or much time from the work. Stop it when done.
-   */
+  /** The same definitions on a few connections of its own, with limits of its own, for who only looks. Stop it, too. */
   beside(timeouts: SluiceConfig['timeouts'] = {}): Sluice {
-    const worker = { ...this.#given.worker, concurrency: 1, jobs: { ...this.#given.worker?.jobs, concurrency: 1 } }
-    return new Sluice({ ...this.#given, worker, timeouts: { ...this.#given.timeouts, ...timeouts } })
+    return new Sluice(besideConfig(this.#given, timeouts))
   }
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */

@@ -74,6 +74,8 @@ const mayImport: Record<string, string[]> = {
     'errors',
     '@standard-schema/spec',
   ],
+  samples: ['governor', 'runtime', 'store', 'telemetry', 'std', 'errors'],
+  audit: ['store', 'std', 'errors'],
   sweeps: ['targets', 'windows', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
   adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
@@ -93,6 +95,8 @@ const mayImport: Record<string, string[]> = {
   ],
   sluice: [
     'config',
+    'samples',
+    'audit',
     'governor',
     'operations',
     'jobs',
@@ -112,6 +116,8 @@ const mayImport: Record<string, string[]> = {
   inbox: ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
   index: [
     'sluice',
+    'samples',
+    'audit',
     'config',
     'governor',
     'operations',
@@ -230,6 +236,7 @@ describe('SQL', () => {
       'operations.ts: pastColumns',
       'picking.ts: claimColumns',
       'schedules.ts: columns',
+      ...['span', 'during'].map((piece) => `samples.ts: ${piece}`),
     ]
     expect(built.filter((hole) => !pieces.includes(hole.replace('store/', '')))).toEqual([])
   })
@@ -268,6 +275,6 @@ describe('names', () => {
 
 test('the front door is a table of contents', () => {
   const index = textOf.get('index.ts') ?? ''
-  expect(index.split('\n').length).toBeLessThan(175)
+  expect(index.split('\n').length).toBeLessThan(200)
   expect(index).not.toMatch(/^(?:const|function|class|let)\b/m)
 })

@@ -1,4 +1,5 @@
 import type {
+  AuditPage,
   BatchPage,
   BatchStatus,
   FailedMember,
@@ -9,11 +10,14 @@ import type {
   JobStatus,
   MachineStatus,
   OperationPlan,
+  OperationSample,
   OperationStatus,
   QuarantinedRange,
+  QueueSample,
   QueueStatus,
   ScheduleStatus,
   ScheduleTick,
+  SignalSample,
   StartableOperation,
   StartedOperation,
   Stretch,
@@ -91,6 +95,10 @@ export interface Answers {
   batches: BatchPage
   'batches.get': { batch: BatchStatus & { failures: FailedMember[] } }
   'batches.cancel': { batch: BatchStatus }
+  'samples.operation': { samples: Omit<OperationSample, 'operationId' | 'name'>[]; everyMs: number }
+  'samples.queues': { samples: QueueSample[]; everyMs: number }
+  'samples.signals': { samples: SignalSample[]; everyMs: number }
+  audit: AuditPage
   workers: { workers: WorkerView[] }
   health: { findings: Finding[] }
   about: {

@@ -1,4 +1,4 @@
-import type { Sluice } from '../index.ts'
+import type { Sluice, Who } from '../index.ts'
 import type { Answers } from './answers.ts'
 import type { RouteInput, RouteName } from './contract.ts'
 import type { Visitor } from './roles.ts'
@@ -31,11 +31,9 @@ export type Handlers<Names extends RouteName = RouteName> = {
   [N in Names]: (call: Call<N>) => Promise<Answers[N]>
 }
 
-/** Who does it, and why, for the record. */
-export function whoOf({ visitor, input }: { visitor: Visitor; input: { reason?: string } }): {
-  actor: string
-  reason?: string
-} {
+/** Who does it, from where and why, for the record. */
+export function whoOf({ visitor, input }: { visitor: Visitor; input: { reason?: string } }): Who {
   const reason = input.reason?.trim()
-  return { actor: visitor.user, ...(reason === undefined || reason === '' ? {} : { reason }) }
+  const why = reason === undefined || reason === '' ? {} : { reason }
+  return { actor: visitor.user, source: 'dashboard', ...why }
 }

@@ -4,7 +4,8 @@ import { jobs } from './jobs.ts'
 import { operations } from './operations.ts'
 import { place } from './place.ts'
 import { queues } from './queues.ts'
+import { samples } from './samples.ts'
 import { schedules } from './schedules.ts'
 
 /** A handler for every route of the contract: one that is missing does not compile. */
-export const handlers: Handlers = { ...operations, ...jobs, ...queues, ...schedules, ...batches, ...place }
+export const handlers: Handlers = { ...operations, ...jobs, ...queues, ...schedules, ...batches, ...samples, ...place }

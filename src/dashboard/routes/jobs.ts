@@ -18,10 +18,8 @@ const act =
     const { id, expectedState } = call.input
     const { jobs } = call.desk.act
     checkState(`Job ${id}`, (await jobs.get(id)).state, expectedState)
-    const { actor, reason } = whoOf(call)
-    const why = { reason: reason ?? `by ${actor}` }
     // The verbs are guarded by themselves: between the look and the act a job can only go where they do nothing.
-    return { job: verb === 'cancel' || verb === 'discard' ? await jobs[verb](id, why) : await jobs[verb](id) }
+    return { job: await jobs[verb](id, whoOf(call)) }
   }
 
 /** Refuses to act on what is in another state than the page shows. */
@@ -51,7 +49,9 @@ export const jobs: Handlers<'jobs' | 'jobs.get' | `jobs.${Verb}` | 'failures' | 
     const groups = await desk.look.jobs.failures()
     return { groups, looked: groups.reduce((sum, { jobs: n }) => sum + n, 0) }
   },
-  async 'failures.act'({ input: { fingerprint, action, expectedJobs }, desk }) {
+  async 'failures.act'(call) {
+    const { fingerprint, action, expectedJobs } = call.input
+    const { desk } = call
     const group = (await desk.act.jobs.failures()).find((one) => one.fingerprint === fingerprint)
     const there = group?.jobs ?? 0
     if (group === undefined || there > expectedJobs) {
@@ -60,7 +60,11 @@ export const jobs: Handlers<'jobs' | 'jobs.get' | `jobs.${Verb}` | 'failures' | 
         details: { expectedJobs, jobs: there },
       })
     }
-    const { id } = await desk.act.jobs.bulk(action, { states: [group.state], name: group.name, fingerprint })
+    const { id } = await desk.act.jobs.bulk(
+      action,
+      { states: [group.state], name: group.name, fingerprint },
+      whoOf(call),
+    )
     return { jobId: id }
   },
 }

@@ -102,7 +102,11 @@ export const operations: Handlers<
     return { plan: await desk.look.operations.plan(name, args) }
   },
   async 'operations.start'({ input: { name, args, force = false }, visitor, desk }) {
-    return desk.act.operations.startByName(name, args, { actor: visitor.user, ...(force ? { force } : {}) })
+    return desk.act.operations.startByName(name, args, {
+      actor: visitor.user,
+      source: 'dashboard',
+      ...(force ? { force } : {}),
+    })
   },
 }
 

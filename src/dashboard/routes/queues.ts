@@ -24,8 +24,11 @@ export const queues: Handlers<'queues' | 'queues.pause' | 'queues.resume' | 'que
   },
   'queues.pause': act('pause'),
   'queues.resume': act('resume'),
-  async 'queues.limit'({ input: { name, limit, per }, desk: { act: sluice } }) {
-    await sluice.queues.limit(name, limit === undefined ? null : { limit, per: (per ?? '1m') as Duration })
+  async 'queues.limit'(call) {
+    const { name, limit, per } = call.input
+    const { act: sluice } = call.desk
+    const rate = limit === undefined ? null : { limit, per: (per ?? '1m') as Duration }
+    await sluice.queues.limit(name, rate, whoOf(call))
     return { queue: await queueOf(sluice, name) }
   },
 }

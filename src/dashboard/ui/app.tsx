@@ -7,6 +7,7 @@ import { Dialogs } from './dialog.tsx'
 import { setPaused } from './live.ts'
 import { Navigation, sections } from './navigation.tsx'
 import { AboutPage } from './pages/about.tsx'
+import { AuditPage } from './pages/audit.tsx'
 import { BatchesPage, BatchPage } from './pages/batches.tsx'
 import { FailedPage } from './pages/failed.tsx'
 import { HealthPage } from './pages/health.tsx'
@@ -36,6 +37,7 @@ const pages: Record<string, (rest: string) => JSX.Element> = {
   batches: (id) => (id === '' ? <BatchesPage /> : <BatchPage key={id} id={id} />),
   workers: () => <WorkersPage />,
   health: () => <HealthPage />,
+  audit: () => <AuditPage />,
   about: () => <AboutPage />,
 }
 

@@ -25,6 +25,7 @@ export const sections: readonly Section[] = [
   { to: 'batches', title: 'Batches', key: 'b', icon: 'batches' },
   { to: 'workers', title: 'Workers', key: 'w', icon: 'workers' },
   { to: 'health', title: 'Health', key: 'h', icon: 'health' },
+  { to: 'audit', title: 'Audit', key: 'a', icon: 'audit' },
   { to: 'about', title: 'About', key: '?', icon: 'about' },
 ]
 

@@ -89,6 +89,23 @@ export const askToEnd = statement<{ ids: readonly number[]; reason: string }, { 
   (p) => [p.ids, p.reason],
 )
 
+/** What a person can change of a queue. */
+export interface QueueSwitches {
+  paused: boolean
+  limit: number | null
+  perMs: number | null
+}
+
+/** Locks a queue for a change, and gives what it was. */
+export const lockQueue = statement<{ name: string }, QueueSwitches>(
+  'queue.lock',
+  `select paused, rate_limit as "limit", rate_ms as "perMs"
+   from sluice.queue
+   where name = $1
+   for no key update`,
+  ({ name }) => [name],
+)
+
 /** Stops or starts the claiming from a queue. */
 export const pauseQueue = statement<{ name: string; paused: boolean; actor: string | null }, { name: string }>(
   'queue.pause',

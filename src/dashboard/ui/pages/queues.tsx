@@ -3,12 +3,14 @@ import type { Answer } from '../../answers.ts'
 import { change } from '../api.ts'
 import { confirm } from '../dialog.tsx'
 import { useLive } from '../live.ts'
+import { Flows, depthTrend } from './queue-flows.tsx'
 import { Chip, Empty, Head, Shown, Table } from '../parts.tsx'
 import { base } from '../router.ts'
 import { may, useSession } from '../session.ts'
 import { count, duration, plural } from '../words.ts'
 
 type Queue = Answer<'queues'>['queues'][number]
+type Samples = Answer<'samples.queues'>
 
 const heads = [
   'Queue',
@@ -24,6 +26,7 @@ const heads = [
 
 export function QueuesPage(): JSX.Element {
   const live = useLive<Answer<'queues'>>('/queues')
+  const { data: flow } = useLive<Samples>('/samples/queues')
   return (
     <>
       <Head title="Queues" sentence="What waits, and since when." />
@@ -34,11 +37,14 @@ export function QueuesPage(): JSX.Element {
               <p>A queue is there once a job was enqueued in it.</p>
             </Empty>
           ) : (
-            <Table label="Queues" heads={heads}>
-              {queues.map((queue) => (
-                <Row key={queue.name} queue={queue} />
-              ))}
-            </Table>
+            <>
+              <Table label="Queues" heads={heads}>
+                {queues.map((queue) => (
+                  <Row key={queue.name} queue={queue} trend={flow && depthTrend(flow, queue.name)} />
+                ))}
+              </Table>
+              {flow !== undefined && <Flows names={queues.map(({ name }) => name)} flow={flow} />}
+            </>
           )
         }
       </Shown>
@@ -46,7 +52,7 @@ export function QueuesPage(): JSX.Element {
   )
 }
 
-function Row({ queue }: { queue: Queue }): JSX.Element {
+function Row({ queue, trend }: { queue: Queue; trend: string | undefined }): JSX.Element {
   const { name, paused, pausedBy, waiting, running, scheduled, blocked, parked, oldestMs, rate } = queue
   const session = useSession()
   return (
@@ -61,7 +67,10 @@ function Row({ queue }: { queue: Queue }): JSX.Element {
         <Chip state={paused ? 'paused' : 'enabled'} label={paused ? 'paused' : 'open'} />
         {pausedBy !== null && <div class="under">by {pausedBy}</div>}
       </td>
-      <td class="number">{count(waiting)}</td>
+      <td class="number">
+        {count(waiting)}
+        {trend !== undefined && <div class="under">{trend}</div>}
+      </td>
       <td class="number">{count(running)}</td>
       <td class="number">{count(scheduled)}</td>
       <td class="number">{count(blocked)}</td>
