@@ -2,12 +2,14 @@ import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { useLive } from '../live.ts'
 import { Chip, Head, Shown, Table } from '../parts.tsx'
+import { Signals } from './signals.tsx'
 import { plural } from '../words.ts'
 
 const order = ['problem', 'warning', 'ok']
 
 export function HealthPage(): JSX.Element {
   const live = useLive<Answer<'health'>>('/health')
+  const { data: signals } = useLive<Answer<'samples.signals'>>('/samples/signals')
   const grave = live.data?.findings.filter(({ level }) => level !== 'ok').length
   return (
     <>
@@ -21,6 +23,8 @@ export function HealthPage(): JSX.Element {
               : `${plural(grave, 'finding needs', 'findings need')} attention.`
         }
       />
+      {signals !== undefined && signals.samples.length > 0 && <Signals samples={signals.samples} />}
+      <h2>Check-up</h2>
       <Shown live={live}>
         {({ findings }) => (
           <Table label="Findings" heads={['Check', 'Level', 'Found', 'What to do']}>
