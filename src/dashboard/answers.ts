@@ -112,7 +112,7 @@ export interface Answers {
 }
 
 /** A value as it arrives on a page. */
-export type Wire<T> = T extends Date
+type Wire<T> = T extends Date
   ? string
   : T extends bigint
     ? string

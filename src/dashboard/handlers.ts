@@ -4,7 +4,7 @@ import type { RouteInput, RouteName } from './contract.ts'
 import type { Visitor } from './roles.ts'
 
 /** What is said about this server on its pages. */
-export interface Surroundings {
+interface Surroundings {
   environment: string
   production: boolean
   readOnly: boolean

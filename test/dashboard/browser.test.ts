@@ -15,7 +15,10 @@ describe('the pages of the dashboard', () => {
     ;[place, browser] = await Promise.all([dashboardPlace({ environment: 'production' }), openBrowser()])
     const { sluice } = place
     await sluice.start()
-    await sluice.jobs.enqueueMany(charge, [...Array(12).keys()].map((n) => ({ card: n % 2 === 0 ? `bad-${n}` : `ok-${n}` })))
+    await sluice.jobs.enqueueMany(
+      charge,
+      [...Array(12).keys()].map((n) => ({ card: n % 2 === 0 ? `bad-${n}` : `ok-${n}` })),
+    )
     await sluice.jobs.enqueue(welcome, undefined, { in: '1h' })
     await sluice.batches.open({ description: 'a hundred letters' })
     await sluice.schedules.run('nightly')
@@ -99,7 +102,15 @@ describe('the pages of the dashboard', () => {
     const { origin, sluice } = place
     const [operation] = await sluice.operations.list({ limit: 1 })
     const [failed] = (await sluice.jobs.list({ states: ['dead'] })).jobs
-    const paths = ['operations', `operations/${operation?.id}`, 'new?name=delete-done', 'jobs', `jobs/${failed?.id}`, 'queues', 'failed']
+    const paths = [
+      'operations',
+      `operations/${operation?.id}`,
+      'new?name=delete-done',
+      'jobs',
+      `jobs/${failed?.id}`,
+      'queues',
+      'failed',
+    ]
     const others = ['schedules', 'machines', 'batches', 'workers', 'health', 'audit', 'about']
     await using visited = await visit(browser, { origin, role: 'admin', scheme })
     const { page, problems } = visited

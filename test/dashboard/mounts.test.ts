@@ -8,6 +8,17 @@ import { ask, countUp, dashboardPlace, everybody, type DashboardPlace } from './
 
 const basePath = '/admin/sluice'
 
+async function listening(server: Server): Promise<{ origin: string } & AsyncDisposable> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
 describe('mounted in', () => {
   let place: DashboardPlace
   let dashboard: Dashboard
@@ -34,7 +45,10 @@ describe('mounted in', () => {
     expect(paused.json.operation).toMatchObject({ state: 'paused', reason: 'ä body' })
     expect((await ask(at, `/operations/${id}/cancel`, { body: { expectedState: 'paused' } })).status).toBe(200)
     const gone = new AbortController()
-    const stream = await fetch(`${at}/api/stream?watch=${encodeURIComponent('/workers')}`, { headers: { 'x-role': 'viewer' }, signal: gone.signal })
+    const stream = await fetch(`${at}/api/stream?watch=${encodeURIComponent('/workers')}`, {
+      headers: { 'x-role': 'viewer' },
+      signal: gone.signal,
+    })
     expect(stream.headers.get('content-type')).toBe('text/event-stream')
     let text = ''
     for await (const chunk of stream.body ?? []) {
@@ -44,17 +58,6 @@ describe('mounted in', () => {
     gone.abort()
     expect(text).toContain('event: news')
     expect((await fetch(`${origin}${basePath}x/operations`, { headers: { 'x-role': 'viewer' } })).status).toBe(404)
-  }
-
-  async function listening(server: Server): Promise<{ origin: string } & AsyncDisposable> {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return {
-      origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      async [Symbol.asyncDispose]() {
-        server.closeAllConnections()
-        await new Promise((resolve) => server.close(resolve))
-      },
-    }
   }
 
   test('node:http', async () => {
@@ -84,7 +87,11 @@ describe('mounted in', () => {
     await app.listen({ port: 0, host: '127.0.0.1' })
     const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
     await works(origin)
-    const echo = await fetch(`${origin}/echo`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":1}' })
+    const echo = await fetch(`${origin}/echo`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"a":1}',
+    })
     expect(await echo.json()).toEqual({ a: 1 })
     app.server.closeAllConnections()
     await app.close()
@@ -98,7 +105,9 @@ describe('mounted in', () => {
     const { id } = await place.sluice.operations.start(countUp)
     const headers = { 'x-role': 'operator', 'content-type': 'application/json', 'x-sluice-intent': '1' }
     const body = JSON.stringify({ expectedState: 'queued' })
-    const paused = await route(new Request(`http://localhost:3000${basePath}/api/operations/${id}/pause`, { method: 'POST', headers, body }))
+    const paused = await route(
+      new Request(`http://localhost:3000${basePath}/api/operations/${id}/pause`, { method: 'POST', headers, body }),
+    )
     expect(paused.status).toBe(200)
   })
 })

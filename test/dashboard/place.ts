@@ -18,7 +18,7 @@ export const countUp = defineOperation({
   },
 })
 
-export const deleteDone = defineOperation({
+const deleteDone = defineOperation({
   name: 'delete-done',
   table: 'counters',
   args: z.object({ above: z.number().int(), kind: z.enum(['all', 'done']).optional() }),

@@ -15,7 +15,11 @@ const chargeCard = defineJob({
   },
 })
 
-const sendMail = defineJob({ name: 'send-mail', queue: 'mail', perform: async ({ job }) => pause(5 + (job.id % 5) * 8) })
+const sendMail = defineJob({
+  name: 'send-mail',
+  queue: 'mail',
+  perform: async ({ job }) => pause(5 + (job.id % 5) * 8),
+})
 
 const report = defineSchedule({ name: 'report', every: '1m', job: sendMail })
 

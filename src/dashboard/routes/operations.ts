@@ -22,7 +22,7 @@ const tabs: Record<Exclude<Tab, 'all'>, readonly OperationState[]> = {
 }
 
 /** What somebody of a role may do to an operation in its state. */
-export function verbsFor({ state, rowsQuarantined }: OperationStatus, role: Role): string[] {
+function verbsFor({ state, rowsQuarantined }: OperationStatus, role: Role): string[] {
   return shown.filter(
     (verb) =>
       (verbs[verb] as readonly string[]).includes(state) &&

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 
 /** One line of a chart. */
-export interface Line {
+interface Line {
   label: string
   values: readonly (number | null | undefined)[]
   /** Which of the colours; a limit is dashed. */

@@ -29,19 +29,8 @@ export function confirm(question: Question): void {
 }
 
 /** Tells in a corner, and to who listens instead of looking. */
-export function toast(text: string): void {
+function toast(text: string): void {
   say(text)
-}
-
-/** Does something that needs no question. */
-export async function act(run: () => Promise<unknown>, done: string): Promise<void> {
-  try {
-    await run()
-    toast(done)
-  } catch (error) {
-    toast(error instanceof Error ? error.message : String(error))
-  }
-  await refresh()
 }
 
 /** The one dialog and the one corner for messages. */

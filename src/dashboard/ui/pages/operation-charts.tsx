@@ -9,6 +9,8 @@ import type { Operation } from './operation-verbs.tsx'
 
 type Sample = Answer<'samples.operation'>['samples'][number]
 
+const number = (title: string): { title: string; class: string } => ({ title, class: 'number' })
+
 interface Mark {
   at: string
   to: string
@@ -63,7 +65,6 @@ function Charts({
   const rates = samples.map(({ rowsSeen }) => (rowsSeen * 1_000) / everyMs)
   const last = samples.at(-1)
   const shown = { times, marks: marks.map(({ at, to }) => ({ at: Date.parse(at) / 1_000, label: words(to) })) }
-  const ms = (value: number): string => duration(value)
   return (
     <div class="charts">
       <Chart
@@ -89,7 +90,7 @@ function Charts({
           { label: 'p95', values: samples.map(({ subBatch }) => subBatch.p95Ms), tone: 'second' },
           { label: 'target', values: samples.map(({ subBatch }) => subBatch.targetMs), tone: 'limit' },
         ]}
-        unit={ms}
+        unit={duration}
       />
       <Chart
         {...shown}
@@ -122,7 +123,6 @@ function Charts({
 }
 
 function SampleTable({ samples, everyMs }: { samples: readonly Sample[]; everyMs: number }): JSX.Element {
-  const number = (title: string): { title: string; class: string } => ({ title, class: 'number' })
   return (
     <Table
       label="Samples"

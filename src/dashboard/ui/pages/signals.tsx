@@ -6,6 +6,7 @@ import { brief, words } from '../words.ts'
 type Sample = Answer<'samples.signals'>['samples'][number]
 
 const shown = 30
+const number = (title: string): { title: string; class: string } => ({ title, class: 'number' })
 
 /** The health signals that the governor goes by, each with its limits and where it stands. */
 export function Signals({ samples }: { samples: readonly Sample[] }): JSX.Element {
@@ -14,11 +15,13 @@ export function Signals({ samples }: { samples: readonly Sample[] }): JSX.Elemen
     const key = sample.table === null ? sample.signal : `${sample.signal} of ${sample.table}`
     groups.set(key, [...(groups.get(key) ?? []), sample])
   }
-  const number = (title: string): { title: string; class: string } => ({ title, class: 'number' })
   return (
     <>
       <h2>Signals</h2>
-      <Table label="Health signals" heads={['Signal', 'State', number('Now'), number('Slows from'), number('Stops at'), 'Last minutes']}>
+      <Table
+        label="Health signals"
+        heads={['Signal', 'State', number('Now'), number('Slows from'), number('Stops at'), 'Last minutes']}
+      >
         {[...groups].map(([name, all]) => {
           const last = all.at(-1)
           if (last === undefined) return null
@@ -28,7 +31,10 @@ export function Signals({ samples }: { samples: readonly Sample[] }): JSX.Elemen
             <tr key={name}>
               <td class="strong">{words(name)}</td>
               <td>
-                <Chip state={state} label={state === 'ok' ? 'calm' : state === 'warning' ? 'slows work' : 'stops work'} />
+                <Chip
+                  state={state}
+                  label={state === 'ok' ? 'calm' : state === 'warning' ? 'slows work' : 'stops work'}
+                />
               </td>
               <td class="number">{brief(last.value)}</td>
               <td class="number">{brief(last.soft)}</td>
