@@ -76,10 +76,12 @@ const mayImport: Record<string, string[]> = {
   ],
   samples: ['governor', 'runtime', 'store', 'telemetry', 'std', 'errors'],
   audit: ['store', 'std', 'errors'],
+  alerts: ['samples', 'store', 'telemetry', 'std', 'errors'],
   sweeps: ['targets', 'windows', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
   adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
   config: [
+    'alerts',
     'governor',
     'operations',
     'jobs',
@@ -96,6 +98,7 @@ const mayImport: Record<string, string[]> = {
   sluice: [
     'config',
     'samples',
+    'alerts',
     'audit',
     'governor',
     'operations',
@@ -117,6 +120,7 @@ const mayImport: Record<string, string[]> = {
   index: [
     'sluice',
     'samples',
+    'alerts',
     'audit',
     'config',
     'governor',

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { redact, version } from '../index.ts'
+import { addAudit } from './commands/audit.ts'
 import { addBatches } from './commands/batches.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDoctor } from './commands/doctor.ts'
@@ -36,6 +37,7 @@ const commands: readonly CommandAdder[] = [
   addSweeps,
   addWorkers,
   addTenants,
+  addAudit,
   addDoctor,
   addGrants,
 ]
