@@ -1,4 +1,5 @@
 import type { Counts } from '../store/samples.ts'
+import type { EventName, Events } from '../telemetry/events.ts'
 import type { AnyEvent } from '../telemetry/telemetry.ts'
 import { count } from './histogram.ts'
 
@@ -22,56 +23,22 @@ export class Tally {
     return taken
   }
 
-  note({ event, payload: p }: AnyEvent): void {
-    switch (event) {
-      case 'jobs.enqueued':
-        if (p.count > 0) this.#queue(p.queue).enqueued += p.count
-        return
-      case 'job.started':
-        this.#queue(p.queue).started += 1
-        count(this.#queue(p.queue).wait, p.waitMs)
-        return
-      case 'job.finished':
-        this.#queue(p.queue).finished += 1
-        count(this.#queue(p.queue).run, p.runMs)
-        return
-      case 'job.retried':
-        this.#queue(p.queue).failed += 1
-        return
-      case 'job.died':
-      case 'job.quarantined':
-        this.#queue(p.queue).failed += 1
-        this.#queue(p.queue).died += 1
-        return
-      case 'sub-batch.committed': {
-        const operation = this.#operation(p)
-        operation.rows_seen += p.rowsSeen
-        operation.rows_changed += p.rowsChanged
-        operation.sub_batches += 1
-        operation.wal_bytes += Math.max(0, Math.round(p.walBytes))
-        operation.size = p.rowsSeen
-        operation.target_ms = p.targetMs ?? operation.target_ms
-        count(operation.run, p.elapsedMs)
-        return
-      }
-      case 'batch.finished':
-        this.#operation(p).batches += 1
-        return
-      case 'batch.quarantined':
-        this.#operation(p).quarantined += p.rows
-        return
-      default:
-    }
+  /** Counts an event, if it is one that counts. */
+  note({ event, payload }: AnyEvent): void {
+    const counter = counters[event] as ((tally: Tally, payload: unknown) => void) | undefined
+    counter?.(this, payload)
   }
 
-  #queue(queue: string): QueueCounts {
+  /** The counts of a queue. */
+  queue(queue: string): QueueCounts {
     const none = { queue, enqueued: 0, started: 0, finished: 0, failed: 0, died: 0, wait: [], run: [] }
     const counts = this.#queues.get(queue) ?? none
     this.#queues.set(queue, counts)
     return counts
   }
 
-  #operation({ operationId, name }: { operationId: string; name: string }): OperationCounts {
+  /** The counts of an operation. */
+  operation({ operationId, name }: { operationId: string; name: string }): OperationCounts {
     const counts = this.#operations.get(operationId) ?? noRows(operationId, name)
     this.#operations.set(operationId, counts)
     return counts
@@ -81,4 +48,47 @@ export class Tally {
 function noRows(operation_id: string, name: string): OperationCounts {
   const rows = { rows_seen: 0, rows_changed: 0, quarantined: 0, wal_bytes: 0 }
   return { operation_id, name, ...rows, batches: 0, sub_batches: 0, run: [], size: null, target_ms: null }
+}
+
+type Counters = { readonly [N in EventName]?: (tally: Tally, payload: Events[N]) => void }
+
+const died = (tally: Tally, { queue }: { queue: string }): void => {
+  tally.queue(queue).failed += 1
+  tally.queue(queue).died += 1
+}
+
+/** What each event counts. */
+const counters: Counters = {
+  'jobs.enqueued': (tally, { queue, count: jobs }) => {
+    if (jobs > 0) tally.queue(queue).enqueued += jobs
+  },
+  'job.started': (tally, { queue, waitMs }) => {
+    tally.queue(queue).started += 1
+    count(tally.queue(queue).wait, waitMs)
+  },
+  'job.finished': (tally, { queue, runMs }) => {
+    tally.queue(queue).finished += 1
+    count(tally.queue(queue).run, runMs)
+  },
+  'job.retried': (tally, { queue }) => {
+    tally.queue(queue).failed += 1
+  },
+  'job.died': died,
+  'job.quarantined': died,
+  'sub-batch.committed': (tally, payload) => {
+    const operation = tally.operation(payload)
+    operation.rows_seen += payload.rowsSeen
+    operation.rows_changed += payload.rowsChanged
+    operation.sub_batches += 1
+    operation.wal_bytes += Math.max(0, Math.round(payload.walBytes))
+    operation.size = payload.rowsSeen
+    operation.target_ms = payload.targetMs ?? operation.target_ms
+    count(operation.run, payload.elapsedMs)
+  },
+  'batch.finished': (tally, payload) => {
+    tally.operation(payload).batches += 1
+  },
+  'batch.quarantined': (tally, payload) => {
+    tally.operation(payload).quarantined += payload.rows
+  },
 }

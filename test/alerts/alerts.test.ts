@@ -27,21 +27,20 @@ async function watched(alerts: SluiceConfig['alerts'] = {}): Promise<Watched> {
 }
 
 /**
- * Lets time pass in the table: what is there becomes ten seconds older, then a sample of the present is added. The
- * clock is the samples', so that a test of half an hour takes as long as its statements.
+ * Lets time pass in the table: what is there becomes ten seconds older, and a sample of the present is added. The clock
+ * is the samples', so that a test of half an hour takes as long as its statements.
  */
 async function pass(db: TestDatabase, { depth, waitMs }: { depth: number; waitMs: number }): Promise<void> {
   const wait: number[] = []
   count(wait, waitMs, 20)
+  await db.query('create table if not exists past (n serial, wait bigint[], depth bigint, oldest bigint)')
+  const now = [wait, Math.round(depth), Math.round(waitMs)]
+  await db.query('insert into past (wait, depth, oldest) values ($1, $2, $3)', now)
+  await db.query('delete from sluice.queue_sample_10s')
   await db.query(
-    `with later as (
-       delete from sluice.queue_sample_10s where at > now() - interval '7 minutes' returning *
-     )
-     insert into sluice.queue_sample_10s (queue, at, started, wait, depth, oldest_ms)
-     select queue, at - interval '10 seconds', started, wait, depth, oldest_ms from later
-     union all
-     select 'billing', date_bin('10 seconds', now(), 'epoch'), 20, $1::bigint[], $2, $3`,
-    [wait, Math.round(depth), Math.round(waitMs)],
+    `insert into sluice.queue_sample_10s (queue, at, started, wait, depth, oldest_ms)
+     select 'billing', date_bin('10 seconds', now(), 'epoch') - (max(n) over () - n) * interval '10 seconds', 20, wait, depth, oldest
+     from past order by n desc limit 35`,
   )
 }
 
