@@ -143,6 +143,9 @@ export {
 export type { QuarantinedSweepRow, Sweeps, SweepStatus } from './sweeps/sweeps.ts'
 
 // What was going on, and who did what
+export type { Alert, Alerts } from './alerts/alerts.ts'
+export type { AlertConfig, QueueAlertConfig } from './alerts/options.ts'
+export type { WebhookConfig } from './alerts/webhook.ts'
 export type { Audit, AuditPage, AuditQuery } from './audit/audit.ts'
 export { csvHead, csvLine } from './audit/csv.ts'
 export type { AuditRow, AuditSource, Who } from './store/audit.ts'

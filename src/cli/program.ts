@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { redact, version } from '../index.ts'
+import { addAudit } from './commands/audit.ts'
 import { addBatches } from './commands/batches.ts'
 import { addDashboard } from './commands/dashboard.ts'
 import { addDemo } from './commands/demo.ts'
@@ -40,6 +41,7 @@ const commands: readonly CommandAdder[] = [
   addSweeps,
   addWorkers,
   addTenants,
+  addAudit,
   addDoctor,
   addGrants,
 ]

@@ -78,6 +78,7 @@ export class Jobs {
     const { id, duplicate } = row as EnqueuedRow
     this.#deps.telemetry.emit('jobs.enqueued', {
       name: job.job,
+      queue: job.queue ?? 'default',
       count: duplicate ? 0 : 1,
       duplicates: duplicate ? 1 : 0,
     })
@@ -110,7 +111,7 @@ export class Jobs {
     }
     const duplicates = enqueued.filter(({ duplicate }) => duplicate).length
     const { name } = definition
-    this.#deps.telemetry.emit('jobs.enqueued', { name, count: enqueued.length - duplicates, duplicates })
+    this.#deps.telemetry.emit('jobs.enqueued', { name, queue: jobs[0]?.queue ?? definition.queue, count: enqueued.length - duplicates, duplicates })
     return enqueued
   }
 

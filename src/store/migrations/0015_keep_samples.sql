@@ -151,7 +151,8 @@ begin
     left join estimate e on e.queue_id = q.id
   )
   select c.name, case when c.cut then greatest(c.jobs, round(c.likely)::bigint) else c.jobs end, c.cut and percent < 100,
-    greatest(0, round(1000 * extract(epoch from statement_timestamp() - c.oldest)))::bigint
+    case when c.oldest is not null
+      then greatest(0, round(1000 * extract(epoch from statement_timestamp() - c.oldest))) end::bigint
   from counted c;
 end
 $$;
