@@ -202,12 +202,6 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
   }
 }
 
-/** The configuration for somebody who only looks, and must not take much from those who work. */
-export function besideConfig({ worker, ...config }: SluiceConfig, timeouts: SluiceConfig['timeouts']): SluiceConfig {
-  const few = { ...worker, concurrency: 1, jobs: { ...worker?.jobs, concurrency: 1 } }
-  return { ...config, worker: few, timeouts: { ...config.timeouts, ...timeouts } }
-}
-
 /** A process that keeps a schedule knows what it starts. */
 function withTargets({
   operations = [],

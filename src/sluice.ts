@@ -1,4 +1,4 @@
-import { besideConfig, resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
 import { Alerts } from './alerts/alerts.ts'
 import { Audit } from './audit/audit.ts'
 import { Batches } from './batches/batches.ts'
@@ -151,9 +151,9 @@ export class Sluice implements AsyncDisposable {
     return new ScheduleBench({ database: () => this.#connect(), telemetry, start })
   }
 
-  /** The same definitions on a few connections of its own, with limits of its own, for who only looks. Stop it, too. */
-  beside(timeouts: SluiceConfig['timeouts'] = {}): Sluice {
-    return new Sluice(besideConfig(this.#given, timeouts))
+  /** The same with some of the configuration changed, on connections of its own, for who only looks. Stop it, too. */
+  beside(changes: Pick<SluiceConfig, 'timeouts' | 'worker'>): Sluice {
+    return new Sluice({ ...this.#given, ...changes })
   }
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
@@ -163,34 +163,20 @@ export class Sluice implements AsyncDisposable {
     const [enqueue, batch] = [this.#enqueue, this.#batch]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
     const batches = new BatchCrew(this.#config.jobWorker, { database, telemetry, jobs: this.jobs })
-    const { pollMs } = this.#config.worker
+    const { pollMs, keepDays } = this.#config.worker
     const sweepCrew = await SweepCrew.assemble({ database, telemetry, registry: this.#sweepRegistry, pollMs })
     const { queues, concurrency } = this.#config.jobWorker
-    const { keepDays } = this.#config.worker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
     const { names: sweeps } = this.#sweepRegistry
     const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
     const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
     const governor = this.#govern(database)
-    const worker = new Worker(this.#config.worker, {
-      database,
-      telemetry,
-      registry: this.#registry,
-      governor,
-      crews: [
-        governor,
-        crew,
-        clock,
-        batches,
-        sweepCrew,
-        this.#inboxCrew(database),
-        this.#sampleCrew(database, governor),
-        new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs }),
-      ],
-      skills,
-      keeps,
-    })
+    const reconcilers = new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs })
+    const others = [this.#inboxCrew(database), this.#sampleCrew(database, governor), reconcilers]
+    const crews = [governor, crew, clock, batches, sweepCrew, ...others]
+    const parts = { database, telemetry, registry: this.#registry, governor, crews, skills, keeps }
+    const worker = new Worker(this.#config.worker, parts)
     await worker.start()
     this.#shift = { worker, crew, sweepCrew }
   }

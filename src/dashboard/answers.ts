@@ -1,4 +1,5 @@
 import type {
+  Alert,
   AuditPage,
   BatchPage,
   BatchStatus,
@@ -100,7 +101,7 @@ export interface Answers {
   'samples.signals': { samples: SignalSample[]; everyMs: number }
   audit: AuditPage
   workers: { workers: WorkerView[] }
-  health: { findings: Finding[] }
+  health: { findings: Finding[]; alerts: Alert[] }
   about: {
     version: string
     node: string

@@ -23,7 +23,10 @@ export interface Dashboard extends AsyncDisposable {
 /** Makes a dashboard; with a pass, that decides instead of `authorize` who comes in. */
 export function makeDashboard(sluice: Sluice, options: DashboardOptions, pass: Pass | undefined): Dashboard {
   const { base, hosts, ...surroundings } = resolveOptions(options)
-  const look = sluice.beside({ statement: '5s', lock: '1s' })
+  const look = sluice.beside({
+    timeouts: { statement: '5s', lock: '1s', idleInTransaction: '5s' },
+    worker: { concurrency: 1, jobs: { concurrency: 1 } },
+  })
   const streams = new Streams()
   const app = createApp({
     desk: { look, act: sluice, surroundings },

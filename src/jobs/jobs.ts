@@ -111,7 +111,12 @@ export class Jobs {
     }
     const duplicates = enqueued.filter(({ duplicate }) => duplicate).length
     const { name } = definition
-    this.#deps.telemetry.emit('jobs.enqueued', { name, queue: jobs[0]?.queue ?? definition.queue, count: enqueued.length - duplicates, duplicates })
+    this.#deps.telemetry.emit('jobs.enqueued', {
+      name,
+      queue: jobs[0]?.queue ?? definition.queue,
+      count: enqueued.length - duplicates,
+      duplicates,
+    })
     return enqueued
   }
 

@@ -51,7 +51,7 @@ export const stretches = statement<{ id: string; cells: number }, Stretch>(
   'operation.stretches',
   `with known as (
      select seq, lower_key, upper_key, rows_seen, rows_changed, busy_ms, false as running,
-       errors + crashes > 0 and outcome = 'finished' as retried, outcome in ('failed', 'abandoned') as failed, last_error
+       errors + crashes > 0 and outcome = 'finished' as retried, outcome = 'failed' as failed, last_error
      from sluice.batch_history
      where operation_id = $1 and seq > 0 and outcome <> 'retried'
      union all

@@ -21,7 +21,8 @@ export const place: Handlers<'session' | 'machines' | 'workers' | 'health' | 'ab
     return { workers: await desk.look.workers() }
   },
   async health({ desk }) {
-    return { findings: await desk.look.doctor() }
+    const [findings, alerts] = await Promise.all([desk.look.doctor(), desk.look.alerts.list()])
+    return { findings, alerts }
   },
   async about({ desk: { look, surroundings } }) {
     const { environment } = surroundings

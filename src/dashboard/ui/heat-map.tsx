@@ -56,7 +56,7 @@ export function HeatMap({ stretches }: { stretches: readonly Stretch[] }): JSX.E
       <div class="heat-foot">
         <p aria-live="polite">
           {at === undefined
-            ? `${plural(stretches.length, 'cell')}; darker took longer, up to ${duration(slowest)}. Hatched: retried. Crossed: failed.`
+            ? `${plural(stretches.length, 'cell')}; stronger colours took longer, up to ${duration(slowest)}. Hatched: retried. Crossed: failed.`
             : storyOf(at)}
         </p>
         <button type="button" class="quiet" onClick={() => setAsTable(!asTable)}>

@@ -16,9 +16,10 @@ const marks: Record<Tone, IconName> = {
 /** A state: a sign and a word, never colour alone. */
 export function Chip({ state, label }: { state: string; label?: string }): JSX.Element {
   const tone = toneOf(state)
+  const mark = state === 'warning' || state === 'warn' ? 'failed' : marks[tone]
   return (
     <span class={`chip ${tone}`}>
-      <Icon name={marks[tone]} />
+      <Icon name={mark} />
       {capital(label ?? words(state))}
     </span>
   )

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { useLive } from '../live.ts'
-import { Chip, Head, Shown, Table } from '../parts.tsx'
+import { Chip, Head, Shown, Table, When } from '../parts.tsx'
 import { Signals } from './signals.tsx'
 import { plural } from '../words.ts'
 
@@ -10,6 +10,7 @@ const order = ['problem', 'warning', 'ok']
 export function HealthPage(): JSX.Element {
   const live = useLive<Answer<'health'>>('/health')
   const { data: signals } = useLive<Answer<'samples.signals'>>('/samples/signals')
+  const alerts = live.data?.alerts ?? []
   const grave = live.data?.findings.filter(({ level }) => level !== 'ok').length
   return (
     <>
@@ -23,6 +24,7 @@ export function HealthPage(): JSX.Element {
               : `${plural(grave, 'finding needs', 'findings need')} attention.`
         }
       />
+      {alerts.length > 0 && <Alerts alerts={alerts} />}
       {signals !== undefined && signals.samples.length > 0 && <Signals samples={signals.samples} />}
       <h2>Check-up</h2>
       <Shown live={live}>
@@ -43,6 +45,28 @@ export function HealthPage(): JSX.Element {
           </Table>
         )}
       </Shown>
+    </>
+  )
+}
+
+function Alerts({ alerts }: { alerts: Answer<'health'>['alerts'] }): JSX.Element {
+  return (
+    <>
+      <h2>Alerts</h2>
+      <Table label="Alerts" heads={['About', 'Severity', 'What', 'Since']}>
+        {alerts.map((alert) => (
+          <tr key={alert.rule + alert.subject}>
+            <td class="strong">{alert.subject}</td>
+            <td>
+              <Chip state={alert.severity === 'critical' ? 'problem' : 'warning'} label={alert.severity} />
+            </td>
+            <td class="wide">{alert.message}</td>
+            <td>
+              <When at={alert.since} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </>
   )
 }

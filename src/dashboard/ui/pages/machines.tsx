@@ -87,9 +87,12 @@ function Graph({ machine }: { machine: Machine }): JSX.Element {
       ]),
     ),
   )
+  const goesBack = machine.states.some(({ state, to }) =>
+    to.some((next) => (place.get(next)?.x ?? 0) <= (place.get(state)?.x ?? 0)),
+  )
   const size = {
     width: columns.length * (box.width + box.gapX) - box.gapX + 4,
-    height: rows * (box.height + box.gapY) + 34,
+    height: rows * (box.height + box.gapY) + (goesBack ? 34 : 0),
   }
   const told = machine.states
     .map(
