@@ -7,7 +7,7 @@ import { wholeNumber } from '../whole-number.ts'
 /** Options of every command that shows the dashboard. */
 export function addAddress(command: Command): Command {
   return command
-    .option('--port <port>', 'port of the dashboard', wholeNumber(1, 65_535), 4040)
+    .option('--port <port>', 'port of the dashboard; 0: any that is free', wholeNumber(0, 65_535), 4040)
     .option('--host <address>', 'address to listen on; only this machine without more ado', '127.0.0.1')
 }
 
