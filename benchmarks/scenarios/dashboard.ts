@@ -145,7 +145,7 @@ async function watched(
     const answer = await ask(`/stream?watch=${encodeURIComponent(pages[n % pages.length] ?? '')}`, `viewer ${n}`)
     const reader = answer.body?.getReader()
     const over = setTimeout(() => void reader?.cancel(), sizes.lookMs)
-    while (reader !== undefined && !(await reader.read()).done);
+    for (let done = reader === undefined; !done;) done = (await reader?.read())?.done ?? true
     clearTimeout(over)
   })
   await Promise.all(readers)
@@ -154,13 +154,14 @@ async function watched(
   return Math.round(((await busy()) - before) * (60_000 / sizes.lookMs))
 }
 
+const n = (value: number): string => value.toLocaleString('en-US')
+
 /** The report, as Markdown. */
 export function dashboardReport(
   { routes, busyMsPerMinute }: DashboardMeasured,
   about: { conditions: string[]; command: string; sizes: DashboardSizes },
 ): string {
   const { sizes } = about
-  const n = (value: number): string => value.toLocaleString('en-US')
   const facts = [
     `${n(sizes.history)} jobs in history, ${n(sizes.queued)} queued, ${n(sizes.failed)} failed, ${n(sizes.operations)} operations`,
     `${sizes.viewers} viewers on ${sizes.viewers} different pages: the database was busy for ${n(busyMsPerMinute)} ms per minute`,
