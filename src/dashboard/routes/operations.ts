@@ -74,7 +74,7 @@ export const operations: Handlers<
   async 'operations.records'({ input: { id }, desk: { look } }) {
     const [transitions, stretches, quarantined] = await Promise.all([
       look.operations.records.transitions(id),
-      look.operations.records.stretches(id),
+      look.operations.records.stretches(id, { cells: 800 }),
       look.operations.quarantined(id, { limit: 1_000 }),
     ])
     return {

@@ -31,6 +31,8 @@ function setConnection(next: Connection): void {
 }
 
 function learn(path: string, live: Live<unknown>): void {
+  // What was shown last is shown at once when somebody comes back; long ago does not matter.
+  if (known.size > 100) for (const old of known.keys()) if (!watched.has(old)) known.delete(old)
   known.set(path, live)
   for (const tell of watched.get(path) ?? []) tell()
 }
