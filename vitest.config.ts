@@ -16,7 +16,9 @@ const builtThread: Plugin = {
 }
 
 const isLong = ({ moduleId }: TestSpecification): boolean =>
-  /\/test\/(e2e|operations\/(lifecycle|model|worker)|jobs\/crash|schedules\/keep|cli\/(demo|usage))/.test(moduleId)
+  /\/test\/(e2e|operations\/(lifecycle|model|worker)|jobs\/crash|dashboard\/(browser|hostile)|schedules\/keep|cli\/(demo|usage))/.test(
+    moduleId,
+  )
 
 /** The files that take longest, by waiting for leases to end, begin first: at the end nothing would run beside them. */
 class LongestFirst extends BaseSequencer {

@@ -1,6 +1,7 @@
 // npm run bench -- bulk [--small] [--json] [--only oldest,foreground] [--rows 5000000] [--rounds 5] [--note text] [--save]
 // npm run bench -- requeue [--rows 2000000] [--note text] [--save]
 // npm run bench -- jobs [--small] [--json] [--only drain,pickup] [--systems graphile,sluice] [--rounds 5] [--note text] [--save]
+// npm run bench -- dashboard [--note text] [--save]
 import { fileURLToPath } from 'node:url'
 import { inspect, parseArgs } from 'node:util'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -8,6 +9,7 @@ import { conditions, save } from './report.ts'
 import { bulkBenchmark, fullBulk, smallBulk } from './scenarios/bulk/bulk.ts'
 import { bulkPlot } from './scenarios/bulk/plot.ts'
 import { bulkData, bulkReport } from './scenarios/bulk/report.ts'
+import { dashboardReport, fullDashboard, measureDashboard } from './scenarios/dashboard.ts'
 import { fullSizes, smallSizes } from './scenarios/jobs/bench.ts'
 import { jobsBenchmark } from './scenarios/jobs/jobs.ts'
 import { jobsData, jobsReport } from './scenarios/jobs/report.ts'
@@ -34,7 +36,7 @@ interface Result {
   printed?: string
 }
 
-const scenarios: Record<string, () => Promise<Result>> = { bulk, requeue, jobs }
+const scenarios: Record<string, () => Promise<Result>> = { bulk, requeue, jobs, dashboard }
 
 async function main(): Promise<void> {
   const [name = ''] = positionals
@@ -92,6 +94,15 @@ async function jobs(): Promise<Result> {
   const about = { conditions: found, command: `npm run bench -- ${process.argv.slice(2).join(' ')}` }
   const text = jobsReport(measured, about)
   return json ? { text, printed: `${JSON.stringify(jobsData(measured, about), null, 2)}\n` } : { text }
+}
+
+async function dashboard(): Promise<Result> {
+  await using server = await throwAwayServer()
+  const found = await noted(server.url)
+  const measured = await measureDashboard({ url: server.url, sizes: fullDashboard }, say)
+  return {
+    text: dashboardReport(measured, { conditions: found, command: 'npm run bench -- dashboard', sizes: fullDashboard }),
+  }
 }
 
 async function noted(url: string): Promise<string[]> {

@@ -40,6 +40,18 @@ export function validateArgs(name: string, schema: StandardSchemaV1 | undefined,
   return result instanceof Promise ? result.then((settled) => accept(name, settled)) : accept(name, result)
 }
 
+/** The JSON Schema of args, where the library that made their schema can tell; null: it cannot. */
+export function jsonSchemaOf(schema: StandardSchemaV1 | undefined): Json | null {
+  const { jsonSchema } = (schema?.['~standard'] ?? {}) as { jsonSchema?: { input?: (options: object) => unknown } }
+  try {
+    const drawn = jsonSchema?.input?.({ target: 'draft-2020-12' })
+    return drawn === undefined ? null : (JSON.parse(JSON.stringify(drawn)) as Json)
+  } catch {
+    // Some types, such as dates, have no JSON Schema; then the args are written by hand.
+    return null
+  }
+}
+
 function isEmpty(stored: Json): boolean {
   return typeof stored === 'object' && stored !== null && !Array.isArray(stored) && Object.keys(stored).length === 0
 }

@@ -1,3 +1,4 @@
+import { resolveAlerts, type AlertConfig, type AlertOptions } from './alerts/options.ts'
 import { SluiceError } from './errors.ts'
 import type { GovernorOptions } from './governor/governor.ts'
 import { governorDefaults, resolveGovernor, type BudgetConfig, type GovernorConfig } from './governor/options.ts'
@@ -67,10 +68,12 @@ export interface SluiceConfig {
   /** Limits for each statement and transaction, kept by the server and, with a margin, by the client. */
   timeouts?: { statement?: Duration; lock?: Duration; idleInTransaction?: Duration }
   /**
-   * How long history is kept: of operations (whole weeks are dropped), of jobs that succeeded, and of those that did
-   * not (whole days).
+   * How long history is kept: of operations (whole weeks are dropped), of jobs that succeeded, of those that did not
+   * (whole days), and of samples of an hour.
    */
-  history?: { keep?: Duration; jobs?: Duration; deadJobs?: Duration }
+  history?: { keep?: Duration; jobs?: Duration; deadJobs?: Duration; samples?: Duration }
+  /** When to call a person, and how. */
+  alerts?: AlertConfig
   /** The embedded PostgreSQL, for development. */
   embedded?: { dataDir?: string; port?: number }
 }
@@ -91,7 +94,7 @@ export const defaults = {
   governor: governorDefaults,
   /** Idle in transaction is how a paused worker holds locks: the server ends that. */
   timeouts: { statement: '15s', lock: '5s', idleInTransaction: '30s' },
-  history: { keep: '30 days', jobs: '7 days', deadJobs: '90 days' },
+  history: { keep: '30 days', jobs: '7 days', deadJobs: '90 days', samples: '90 days' },
   embedded: { dataDir: '.sluice/postgres' },
 } as const
 
@@ -108,6 +111,8 @@ export interface ResolvedConfig {
   reconcilers: readonly ReconcilerDefinition[]
   inboxes: readonly InboxDefinition[]
   sweeps: readonly SweepDefinition[]
+  alerts: AlertOptions
+  keepSampleDays: number
 }
 
 /**
@@ -149,13 +154,14 @@ const known = {
     'budget',
     'timeouts',
     'history',
+    'alerts',
     'embedded',
   ],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
   governor: ['every', 'patience', 'cores', 'limits'],
   budget: ['rowsPerSecond', 'walBytesPerSecond'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
-  history: ['keep', 'jobs', 'deadJobs'],
+  history: ['keep', 'jobs', 'deadJobs', 'samples'],
   embedded: ['dataDir', 'port'],
 } as const
 
@@ -186,7 +192,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       stopMs: duration('worker.stop', worker.stop),
       abortMs: 5_000,
       carveMs: 2_000,
-      keepDays: Math.ceil(duration('history.keep', config.history?.keep ?? defaults.history.keep, day) / day),
+      keepDays: daysOf('history.keep', config.history?.keep ?? defaults.history.keep),
     },
     jobWorker,
     governor: resolveGovernor(config),
@@ -195,6 +201,8 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     reconcilers: config.reconcilers ?? [],
     inboxes: config.inboxes ?? [],
     sweeps: config.sweeps ?? [],
+    alerts: resolveAlerts(config.alerts),
+    keepSampleDays: daysOf('history.samples', config.history?.samples ?? defaults.history.samples),
   }
 }
 
@@ -230,8 +238,8 @@ function resolveJobs({ worker, history }: SluiceConfig): JobOptions {
     concurrency: positive('worker.jobs.concurrency', given.concurrency, 10_000),
     pollMs: duration('worker.jobs.poll', given.poll, 10),
     queues: weights(worker?.jobs?.queues),
-    keepDays: Math.ceil(duration('history.jobs', kept.jobs, day) / day),
-    keepDeadDays: Math.ceil(duration('history.deadJobs', kept.deadJobs, day) / day),
+    keepDays: daysOf('history.jobs', kept.jobs),
+    keepDeadDays: daysOf('history.deadJobs', kept.deadJobs),
   }
 }
 
@@ -262,6 +270,10 @@ function duration(option: string, value: unknown, leastMs = 1): number {
   const ms = parseDuration(value)
   if (ms !== undefined && ms >= leastMs && ms <= longest) return Math.round(ms)
   throw invalid(option, `must be a time such as "30s" or "5m", at least ${leastMs} ms, not ${JSON.stringify(value)}`)
+}
+
+function daysOf(option: string, value: unknown): number {
+  return Math.ceil(duration(option, value, day) / day)
 }
 
 function positive(option: string, value: number, most = 200): number {

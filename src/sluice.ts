@@ -1,4 +1,6 @@
 import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import { Alerts } from './alerts/alerts.ts'
+import { Audit } from './audit/audit.ts'
 import { Batches } from './batches/batches.ts'
 import { BatchCrew } from './batches/crew.ts'
 import { memberBatch } from './batches/open-batch.ts'
@@ -21,6 +23,7 @@ import { Operations } from './operations/operations.ts'
 import { ReconcilerCrew } from './reconcilers/crew.ts'
 import type { ReconcilerDefinition, ReconcilerRegistry } from './reconcilers/define.ts'
 import { Reconcilers } from './reconcilers/reconcilers.ts'
+import type { Crew } from './runtime/crew.ts'
 import { Registry } from './runtime/registry.ts'
 import { ScheduleBench } from './schedules/bench.ts'
 import { ScheduleCrew } from './schedules/crew.ts'
@@ -29,6 +32,8 @@ import { Schedules } from './schedules/schedules.ts'
 import type { Start } from './schedules/settle.ts'
 import { Tenants } from './operations/tenants.ts'
 import { Worker } from './operations/worker.ts'
+import { Recorder } from './samples/recorder.ts'
+import { Samples } from './samples/samples.ts'
 import { SweepCrew } from './sweeps/crew.ts'
 import type { SweepRegistry } from './sweeps/define.ts'
 import { Sweeps } from './sweeps/sweeps.ts'
@@ -66,6 +71,10 @@ export class Sluice implements AsyncDisposable {
   readonly inboxes: Inboxes
   readonly batches: Batches
   readonly sweeps: Sweeps
+  readonly samples: Samples
+  readonly audit: Audit
+  readonly alerts: Alerts
+  readonly #given: SluiceConfig
   readonly #config: ResolvedConfig
   readonly #registry: OperationRegistry
   readonly #jobRegistry: JobRegistry
@@ -75,10 +84,9 @@ export class Sluice implements AsyncDisposable {
   readonly #sweepRegistry: SweepRegistry
   readonly #once = new Once(() => this.#connect())
   readonly #telemetry = new Telemetry()
+  readonly #recorder = new Recorder({ database: () => this.#connect(), telemetry: this.#telemetry })
   #database: Promise<Database> | undefined
-  #worker: Worker | undefined
-  #crew: JobCrew | undefined
-  #sweepCrew: SweepCrew | undefined
+  #shift: { worker: Worker; crew: JobCrew; sweepCrew: SweepCrew } | undefined
   #governor: Governor | undefined
 
   /** Enqueues for a handler. */
@@ -91,20 +99,24 @@ export class Sluice implements AsyncDisposable {
   readonly #startScheduled: Start = async ({ kind, definition }, args, tx) =>
     kind === 'job'
       ? this.jobs.enqueue(definition, args as never, { tx })
-      : this.operations.start(definition, args as never, { tx })
+      : this.operations.start(definition, args as never, { tx, source: 'schedule' })
 
   /** Lets a handler add to the batch of jobs that it is a member of. */
   readonly #batch: NonNullable<ContextTools['batch']> = (member) => memberBatch(this.jobs, member)
 
   constructor(config: SluiceConfig = {}) {
+    this.#given = config
     this.#config = resolveConfig(config, process.env)
     const { operations, schedules, machines, reconcilers, inboxes, sweeps } = this.#config
     const telemetry = this.#telemetry
     const database = (): Promise<Database> => this.#connect()
-    const wake = (): void => this.#crew?.wake()
+    const wake = (): void => this.#shift?.crew.wake()
+    this.samples = new Samples(database)
+    this.audit = new Audit(database)
+    this.alerts = new Alerts(this.#config.alerts, { database, telemetry })
     this.tenants = new Tenants(database)
     this.queues = new Queues({ database, telemetry })
-    this.jobs = new Jobs({ database, telemetry, wake, idle: () => this.#crew?.idle === true })
+    this.jobs = new Jobs({ database, telemetry, wake, idle: () => this.#shift?.crew.idle === true })
     const { jobs } = this
     this.batches = new Batches({ database, telemetry, jobs, wake })
     this.#registry = new Registry('operation', operations)
@@ -117,7 +129,7 @@ export class Sluice implements AsyncDisposable {
     this.#reconcilerRegistry = new Registry<ReconcilerDefinition>('reconciler', [...reconcilers, ...nets])
     this.reconcilers = new Reconcilers({ database, telemetry, jobs, registry: this.#reconcilerRegistry })
     this.#sweepRegistry = new Registry('sweep', sweeps)
-    const wakeSweep = (name: string): void => this.#sweepCrew?.wake(name)
+    const wakeSweep = (name: string): void => this.#shift?.sweepCrew.wake(name)
     this.sweeps = new Sweeps({ database, telemetry, registry: this.#sweepRegistry, wake: wakeSweep })
     this.#scheduleRegistry = new Registry('schedule', schedules)
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled }
@@ -139,17 +151,21 @@ export class Sluice implements AsyncDisposable {
     return new ScheduleBench({ database: () => this.#connect(), telemetry, start })
   }
 
+  /** The same with some of the configuration changed, on connections of its own, for who only looks. Stop it, too. */
+  beside(changes: Pick<SluiceConfig, 'timeouts' | 'worker'>): Sluice {
+    return new Sluice({ ...this.#given, ...changes })
+  }
+
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
-    if (this.#worker !== undefined) return
+    if (this.#shift !== undefined) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
     const [enqueue, batch] = [this.#enqueue, this.#batch]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
     const batches = new BatchCrew(this.#config.jobWorker, { database, telemetry, jobs: this.jobs })
-    const { pollMs } = this.#config.worker
+    const { pollMs, keepDays } = this.#config.worker
     const sweepCrew = await SweepCrew.assemble({ database, telemetry, registry: this.#sweepRegistry, pollMs })
     const { queues, concurrency } = this.#config.jobWorker
-    const { keepDays } = this.#config.worker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
     const { names: sweeps } = this.#sweepRegistry
@@ -157,41 +173,25 @@ export class Sluice implements AsyncDisposable {
     const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
     await database.replica?.check(database.control)
     const governor = this.#govern(database)
-    const worker = new Worker(this.#config.worker, {
-      database,
-      telemetry,
-      registry: this.#registry,
-      governor,
-      crews: [
-        governor,
-        crew,
-        clock,
-        batches,
-        sweepCrew,
-        this.#inboxCrew(database),
-        new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs }),
-      ],
-      skills,
-      keeps,
-    })
+    const reconcilers = new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs })
+    const others = [this.#inboxCrew(database), this.#sampleCrew(database, governor), reconcilers]
+    const crews = [governor, crew, clock, batches, sweepCrew, ...others]
+    const parts = { database, telemetry, registry: this.#registry, governor, crews, skills, keeps }
+    const worker = new Worker(this.#config.worker, parts)
     await worker.start()
-    this.#worker = worker
-    this.#crew = crew
-    this.#sweepCrew = sweepCrew
+    this.#shift = { worker, crew, sweepCrew }
   }
 
   /** Ends the work in this process, gives back what it held, and closes all connections. */
   async stop(): Promise<void> {
-    await this.#worker?.stop()
-    this.#worker = undefined
-    this.#crew = undefined
-    this.#sweepCrew = undefined
+    await this.#shift?.worker.stop()
+    this.#shift = undefined
     const [governor, database] = [this.#governor, this.#database]
     this.#governor = undefined
     this.#database = undefined
     await governor?.close()
     // A connection that never opened needs no closing.
-    await database?.then((open) => open.close()).catch(() => undefined)
+    await database?.then((open) => this.#recorder.close(open).then(() => open.close())).catch(() => undefined)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -253,6 +253,11 @@ export class Sluice implements AsyncDisposable {
     return this.#once.run(key, work, options)
   }
 
+  #sampleCrew(database: Database, governor: Governor): Crew {
+    const [signals, taken] = [() => governor.readings(), () => this.alerts.judge()]
+    return this.#recorder.crew({ signals, taken, keepDays: this.#config.keepSampleDays }, database)
+  }
+
   #inboxCrew(database: Database): InboxCrew {
     const [telemetry, registry, { entrance }] = [this.#telemetry, this.#inboxRegistry, this.jobs]
     const inboxId = (name: string): Promise<number> => this.inboxes.inboxId(name)
@@ -265,11 +270,10 @@ export class Sluice implements AsyncDisposable {
       'operation',
       this.#config.operations.filter(({ name }) => names.includes(name)),
     )
-    const database = await this.#connect()
+    const [database, telemetry] = [await this.#connect(), this.#telemetry]
     await database.replica?.check(database.control)
     const governor = this.#govern(database)
-    const deps = { database, registry, telemetry: this.#telemetry, governor, crews: [governor] }
-    const worker = new Worker(this.#config.worker, deps)
+    const worker = new Worker(this.#config.worker, { database, registry, telemetry, governor, crews: [governor] })
     await worker.start()
     return { [Symbol.asyncDispose]: () => worker.stop() }
   }

@@ -9,8 +9,10 @@ import { addGlobalOptions, type CommandAdder, type Shell } from './shell.ts'
 const commands: Readonly<Record<string, () => Promise<CommandAdder>>> = {
   demo: async () => (await import('./commands/demo.ts')).addDemo,
   init: async () => (await import('./commands/init.ts')).addInit,
+  dev: async () => (await import('./commands/dev.ts')).addDev,
   migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
   worker: async () => (await import('./commands/worker.ts')).addWorker,
+  dashboard: async () => (await import('./commands/dashboard.ts')).addDashboard,
   ops: async () => (await import('./commands/ops.ts')).addOps,
   jobs: async () => (await import('./commands/jobs.ts')).addJobs,
   queues: async () => (await import('./commands/queues.ts')).addQueues,
@@ -22,6 +24,7 @@ const commands: Readonly<Record<string, () => Promise<CommandAdder>>> = {
   sweeps: async () => (await import('./commands/sweeps.ts')).addSweeps,
   workers: async () => (await import('./commands/workers.ts')).addWorkers,
   tenants: async () => (await import('./commands/tenants.ts')).addTenants,
+  audit: async () => (await import('./commands/audit.ts')).addAudit,
   simulate: async () => (await import('./commands/simulate.ts')).addSimulate,
   doctor: async () => (await import('./commands/doctor.ts')).addDoctor,
   grants: async () => (await import('./commands/grants.ts')).addGrants,

@@ -21,7 +21,7 @@ export function addWho(command: Command): Command {
 
 /** Who does it, and why. */
 export function whoOf({ reason, actor = userName() }: WhoOptions): VerbOptions {
-  return { ...(reason === undefined ? {} : { reason }), ...(actor === undefined ? {} : { actor }) }
+  return { source: 'cli', ...(reason === undefined ? {} : { reason }), ...(actor === undefined ? {} : { actor }) }
 }
 
 function userName(): string | undefined {

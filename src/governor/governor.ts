@@ -26,7 +26,7 @@ import { Course, type Governed } from './course.ts'
 import { limiterInWords } from './limiter.ts'
 import { settleLanes } from './settle-lanes.ts'
 import type { Blindness, Probe } from './probe.ts'
-import { signalOf } from './reading.ts'
+import { recentReadings, signalOf, type SignalReading } from './reading.ts'
 import { Sampler } from './sampler.ts'
 import { VacuumCare } from './vacuum-care.ts'
 
@@ -101,7 +101,7 @@ export class Governor implements Crew {
     this.#budget = new Budget(options.budget, database.control)
     this.#care = new VacuumCare({ database, warn: (what, error) => this.#warn(what, error) })
     const work = {
-      tables: () => [...new Set([...this.#courses.values()].map(({ operation }) => operation.table))],
+      tables: () => this.#tables(),
       committed: () => this.#committed,
       limited: () => [...this.#courses.values()].some(({ pace }) => pace.limiter !== undefined && !pace.held),
     }
@@ -131,6 +131,11 @@ export class Governor implements Crew {
   /** Each probe with what it cannot see with this role. */
   async examine(): Promise<{ probe: Probe; blindness: Blindness | undefined }[]> {
     return this.#sampler.examine()
+  }
+
+  /** What the probes have said lately, with their limits. */
+  readings(): SignalReading[] {
+    return recentReadings(this.#sampler, this.#tables(), performance.now())
   }
 
   /** Puts back what operations that are over have changed in the settings of tables; any worker does it. */
@@ -169,6 +174,10 @@ export class Governor implements Crew {
     if (course?.pace.held !== true) return false
     await this.#hold(course)
     return true
+  }
+
+  #tables(): string[] {
+    return [...new Set([...this.#courses.values()].map(({ operation }) => operation.table))]
   }
 
   #courseOf(operation: Governed): Course {

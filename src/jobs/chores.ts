@@ -61,9 +61,9 @@ async function sweep({ database, telemetry, leaseMs, wake }: ChoreOrder): Promis
   }
   const { poison, news } = await isolatePoison(database, poisonCrashes)
   reportBatches(telemetry, news)
-  for (const { id, name, crashes } of poison) {
+  for (const { id, name, queue, crashes } of poison) {
     const reason = `its worker died ${crashes} times while it ran`
-    telemetry.emit('job.quarantined', { jobId: id, name, reason, error: null })
+    telemetry.emit('job.quarantined', { jobId: id, name, queue, reason, error: null })
   }
   const keys = poison.flatMap(({ key }) => (key === null ? [] : [key]))
   if (keys.length > 0) await admitBehind(control, { keys })

@@ -1,23 +1,22 @@
 import { SluiceError } from '../errors.ts'
+import { audited, type Who } from '../store/audit.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
-import * as control from '../store/jobs/control.ts'
+import { unlock } from '../store/jobs/control.ts'
 import type { EnqueuedRow, NewJob } from '../store/jobs/enqueue.ts'
-import { admitBehind } from '../store/jobs/settle.ts'
-import { createJobPartitions } from '../store/jobs/rescue.ts'
+import { failureGroups, type FailureGroup } from '../store/jobs/failures.ts'
 import * as views from '../store/jobs/views.ts'
-import { sqlstate } from '../store/sqlstate.ts'
-import { parseDuration, type Duration } from '../std/duration.ts'
 import { sleep } from '../std/sleep.ts'
 import { storable } from '../std/storable.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import { actOn, type Order } from './act.ts'
 import { defineBulk, type BulkAction, type BulkArgs } from './bulk.ts'
 import { Coalescer } from './coalescer.ts'
 import type { JobDefinition } from './define.ts'
 import { Entrance, isPlain } from './entrance.ts'
 import { newJob, type BulkOptions, type EnqueueArgs, type EnqueuedJob, type EnqueueOptions } from './enqueue.ts'
 import { listerOf } from './lister.ts'
-import * as members from './members.ts'
+import { filterOf, wordOf, type JobQuery } from './query.ts'
 import {
   attemptOf,
   endedJobStates,
@@ -28,16 +27,6 @@ import {
   type JobStatus,
 } from './status.ts'
 
-/** Which jobs to list or to act upon. Without states: those that are not over. */
-export interface JobQuery {
-  states?: readonly JobState[]
-  name?: string
-  queue?: string
-  tag?: string
-  /** How far back to look for jobs that succeeded, of which there may be very many. Default: an hour. */
-  within?: Duration
-}
-
 /** Jobs, and the id to continue the list from. */
 export interface JobPage {
   jobs: JobStatus[]
@@ -47,7 +36,6 @@ export interface JobPage {
 
 /** One statement takes so many jobs. */
 const perStatement = 1_000
-const longestMs = 3_660 * 86_400_000
 
 interface Deps {
   database: () => Promise<Database>
@@ -90,6 +78,7 @@ export class Jobs {
     const { id, duplicate } = row as EnqueuedRow
     this.#deps.telemetry.emit('jobs.enqueued', {
       name: job.job,
+      queue: job.queue ?? 'default',
       count: duplicate ? 0 : 1,
       duplicates: duplicate ? 1 : 0,
     })
@@ -122,7 +111,12 @@ export class Jobs {
     }
     const duplicates = enqueued.filter(({ duplicate }) => duplicate).length
     const { name } = definition
-    this.#deps.telemetry.emit('jobs.enqueued', { name, count: enqueued.length - duplicates, duplicates })
+    this.#deps.telemetry.emit('jobs.enqueued', {
+      name,
+      queue: jobs[0]?.queue ?? definition.queue,
+      count: enqueued.length - duplicates,
+      duplicates,
+    })
     return enqueued
   }
 
@@ -139,46 +133,46 @@ export class Jobs {
     const { control: connection } = await this.#deps.database()
     const limit = Math.min(Math.max(1, query.limit ?? 50), 1_000)
     const states = query.states ?? liveJobStates
-    const filter = {
-      states,
-      name: wordOf(query.name),
-      queue: wordOf(query.queue),
-      tag: wordOf(query.tag),
-      before: query.before ?? null,
-      limit: limit + 1,
-      withinMs: withinOf(query.within),
-    }
+    const filter = filterOf(query, { states, limit: limit + 1 })
     const found = await listerOf(states)(connection, filter)
     const jobs = found.slice(0, limit).map(jobStatusOf)
     return { jobs, next: found.length > limit ? (jobs.at(-1)?.id ?? null) : null }
   }
 
+  /** The latest ten thousand jobs that ended without success, in groups of the same failure, the largest first. */
+  async failures({ states = ['dead', 'quarantined'] }: { states?: readonly JobState[] } = {}): Promise<FailureGroup[]> {
+    return failureGroups((await this.#deps.database()).control, { states, latest: 10_000, limit: 200 })
+  }
+
   /** Takes up a job again that ended without success, as if it were new; its unique key is not taken again. */
-  async retry(id: number): Promise<JobStatus> {
-    return this.#act(id, { action: 'retry', reason: '' })
+  async retry(id: number, who: Who = {}): Promise<JobStatus> {
+    return this.#act(id, { action: 'retry', reason: '', who })
   }
 
   /** Lets a job run now that is scheduled for later. */
-  async run(id: number): Promise<JobStatus> {
-    return this.#act(id, { action: 'run', reason: '' })
+  async run(id: number, who: Who = {}): Promise<JobStatus> {
+    return this.#act(id, { action: 'run', reason: '', who })
   }
 
   /** Ends a job: at once when nobody runs it; else its handler is told by its signal, within a second or two. */
-  async cancel(id: number, { reason = 'cancelled by a person' }: { reason?: string } = {}): Promise<JobStatus> {
-    return this.#act(id, { action: 'cancel', reason: storable(reason, 2_000) })
+  async cancel(id: number, who: Who = {}): Promise<JobStatus> {
+    return this.#act(id, { action: 'cancel', reason: storable(who.reason ?? 'cancelled by a person', 2_000), who })
   }
 
-  /** Ends a job that nobody runs, as one that has become pointless. */
-  async discard(id: number, { reason = 'discarded by a person' }: { reason?: string } = {}): Promise<JobStatus> {
-    return this.#act(id, { action: 'discard', reason: storable(reason, 2_000) })
+  /** Ends a job that nobody runs, or marks a failed one, as one that has become pointless. */
+  async discard(id: number, who: Who = {}): Promise<JobStatus> {
+    return this.#act(id, { action: 'discard', reason: storable(who.reason ?? 'discarded by a person', 2_000), who })
   }
 
   /** Does the same to all jobs of a query, in the background: a job of its own, which can be watched and cancelled. */
-  async bulk(action: BulkAction, query: JobQuery): Promise<EnqueuedJob> {
-    return this.enqueue(this.bulkDefinition, {
-      action,
-      query: JSON.parse(JSON.stringify(query)) as Record<string, never>,
+  async bulk(action: BulkAction, query: JobQuery, who: Who = {}): Promise<EnqueuedJob> {
+    const plain = JSON.parse(JSON.stringify(query)) as Record<string, never>
+    const job = await audited(await this.#deps.database(), who, async (tx) => {
+      const result = await this.enqueue(this.bulkDefinition, { action, query: plain }, { tx })
+      return { result, act: { action: `jobs.${action}`, target: String(result.id), after: { query: plain } } }
     })
+    this.#deps.wake()
+    return job
   }
 
   /** Unique keys that are taken, latest first. */
@@ -187,10 +181,13 @@ export class Jobs {
   }
 
   /** Frees a unique key by hand; true when it was taken. */
-  async unlock(name: string, key: string): Promise<boolean> {
-    return (
-      (await control.unlock((await this.#deps.database()).control, { name: wordOf(name), key: wordOf(key) })).length > 0
-    )
+  async unlock(name: string, key: string, who: Who = {}): Promise<boolean> {
+    const lock = { name: wordOf(name), key: wordOf(key) }
+    return audited(await this.#deps.database(), who, async (tx) => {
+      const [freed] = await unlock(tx, lock)
+      const act = freed && { action: 'job.unlock', target: lock.name, before: { key: lock.key, jobId: freed.job_id } }
+      return { result: freed !== undefined, act }
+    })
   }
 
   async #bulkStep({ action, query }: BulkArgs, before: number | null): Promise<{ done: number; next: number | null }> {
@@ -205,46 +202,17 @@ export class Jobs {
   }
 
   /** @internal Acts on jobs, and gives the number of those on which that had an effect. */
-  async actOn(ids: readonly number[], { action, reason }: { action: BulkAction; reason: string }): Promise<number> {
-    const database = await this.#deps.database()
-    switch (action) {
-      case 'retry':
-        return this.#admitted(database, await members.retryDead(database, ids))
-      case 'run':
-        return this.#admitted(database, { touched: await control.runNow(database.control, { ids }), news: [] })
-      case 'discard':
-        return this.#admitted(database, await this.#endWaiting(database, { ids, outcome: 'discarded', reason }))
-      case 'cancel': {
-        const ended = await this.#endWaiting(database, { ids, outcome: 'cancelled', reason })
-        const asked = await control.askToEnd(database.control, { ids, reason })
-        return (await this.#admitted(database, ended)) + asked.length
-      }
-    }
+  async actOn(ids: readonly number[], order: Order): Promise<number> {
+    const { telemetry } = this.#deps
+    const tell = (): Promise<void> => this.entrance.tellAll()
+    return actOn({ database: await this.#deps.database(), telemetry, tell }, ids, order)
   }
 
-  async #endWaiting(database: Database, order: Parameters<typeof control.endWaiting>[1]): Promise<members.Acted> {
-    try {
-      return await members.endWaiting(database, order)
-    } catch (error) {
-      // No worker has been there for a week to make a partition for today.
-      if (sqlstate(error) !== '23514') throw error
-      await createJobPartitions(database.control)
-      return members.endWaiting(database, order)
-    }
-  }
-
-  async #admitted(database: Database, { touched, news }: members.Acted): Promise<number> {
-    members.reportBatches(this.#deps.telemetry, news)
-    const keys = touched.flatMap(({ key }) => (key === null ? [] : [key]))
-    if (keys.length > 0) await admitBehind(database.control, { keys })
-    if (touched.length > 0) await this.entrance.tellAll()
-    return touched.length
-  }
-
-  async #act(id: number, verb: { action: BulkAction; reason: string }): Promise<JobStatus> {
-    const database = await this.#deps.database()
-    const touched = await this.actOn([checkId(id)], verb)
-    const [view] = await views.findJob(database.control, { id })
+  async #act(id: number, verb: Order): Promise<JobStatus> {
+    const { control: connection } = await this.#deps.database()
+    const [before] = await views.findJob(connection, { id: checkId(id) })
+    const touched = await this.actOn([id], { ...verb, was: before?.state })
+    const [view] = await views.findJob(connection, { id })
     if (view === undefined) throw notFound(id)
     if (touched > 0) return jobStatusOf(view)
     throw new SluiceError('JOB_STATE', {
@@ -264,20 +232,6 @@ export class Jobs {
       await sleep(everyMs, signal)
     }
   }
-}
-
-/** A word to look for. No stored text has what cannot be stored, so there is nothing to find then. */
-function wordOf<T extends string | undefined>(word: T): T extends string ? string : string | null {
-  return (word === undefined ? null : storable(word, 2_000)) as T extends string ? string : string | null
-}
-
-function withinOf(within: Duration = '1h'): number {
-  const ms = parseDuration(within)
-  if (ms !== undefined) return Math.min(ms, longestMs)
-  throw new SluiceError('ARGS_INVALID', {
-    message: `"within" must be a time such as "30s" or "1d", not ${JSON.stringify(within)}.`,
-    details: { within },
-  })
 }
 
 function checkId(id: number): number {

@@ -52,17 +52,29 @@ export interface Acted {
   news: BatchNews[]
 }
 
+/** Called in the transaction of a verb, with the jobs that it had an effect on. */
+export type Note = (transaction: StoreConnection, touched: readonly { id: number }[]) => Promise<void>
+
 /** Ends jobs that nobody runs. */
-export async function endWaiting(database: Database, order: Parameters<typeof control.endWaiting>[1]): Promise<Acted> {
+export async function endWaiting(
+  database: Database,
+  order: Parameters<typeof control.endWaiting>[1],
+  note: Note,
+): Promise<Acted> {
   await control.setAsideMembers(database.control, { ids: order.ids })
-  const [ended] = await control.endWaiting(database.control, order)
-  return { touched: ended?.touched ?? [], news: ended?.news ?? [] }
+  return database.control.transaction(async (transaction) => {
+    const [ended] = await control.endWaiting(transaction, order)
+    const touched = ended?.touched ?? []
+    await note(transaction, touched)
+    return { touched, news: ended?.news ?? [] }
+  })
 }
 
 /** Takes up again jobs that ended without success. A batch of jobs that was over because of them is not any more. */
-export async function retryDead(database: Database, ids: readonly number[]): Promise<Acted> {
+export async function retryDead(database: Database, ids: readonly number[], note: Note): Promise<Acted> {
   return database.control.transaction(async (transaction) => {
     const touched = await control.retryDead(transaction, { ids })
+    await note(transaction, touched)
     const tallies = tallyOf(touched)
     const [back] = tallies.length === 0 ? [] : await membersBack(transaction, { tallies })
     return { touched, news: back?.news ?? [] }

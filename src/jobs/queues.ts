@@ -1,8 +1,10 @@
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import { didYouMean } from '../std/suggest.ts'
+import { audited, type Who } from '../store/audit.ts'
+import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
-import { limitQueue, pauseQueue } from '../store/jobs/control.ts'
+import { limitQueue, lockQueue, pauseQueue, type QueueSwitches } from '../store/jobs/control.ts'
 import { listQueues, type QueueView } from '../store/jobs/views.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { checkQueueName } from './define.ts'
@@ -43,21 +45,24 @@ export class Queues {
   }
 
   /** Lets no job of a queue start until {@link resume}; running ones go on. Takes effect within a second or so. */
-  async pause(queue: string, { actor }: { actor?: string } = {}): Promise<void> {
-    await this.#change(queue, (database) =>
-      pauseQueue(database.control, { name: queue, paused: true, actor: actor ?? null }),
+  async pause(queue: string, who: Who = {}): Promise<void> {
+    const actor = who.actor ?? null
+    await this.#change(queue, { verb: 'pause', who, after: { paused: true } }, (tx) =>
+      pauseQueue(tx, { name: queue, paused: true, actor }),
     )
-    this.#telemetry.emit('queue.paused', { queue, actor: actor ?? null })
+    this.#telemetry.emit('queue.paused', { queue, actor })
   }
 
   /** Lets jobs of a paused queue start again. */
-  async resume(queue: string, { actor }: { actor?: string } = {}): Promise<void> {
-    await this.#change(queue, (database) => pauseQueue(database.control, { name: queue, paused: false, actor: null }))
-    this.#telemetry.emit('queue.resumed', { queue, actor: actor ?? null })
+  async resume(queue: string, who: Who = {}): Promise<void> {
+    await this.#change(queue, { verb: 'resume', who, after: { paused: false } }, (tx) =>
+      pauseQueue(tx, { name: queue, paused: false, actor: null }),
+    )
+    this.#telemetry.emit('queue.resumed', { queue, actor: who.actor ?? null })
   }
 
   /** Lets at most so many jobs of a queue start per time, over all workers; null: as many as there are. */
-  async limit(queue: string, rate: { limit: number; per: Duration } | null): Promise<void> {
+  async limit(queue: string, rate: { limit: number; per: Duration } | null, who: Who = {}): Promise<void> {
     const perMs = rate === null ? null : Math.round(parseDuration(rate.per) ?? 0)
     const fits = rate === null || (Number.isSafeInteger(rate.limit) && rate.limit > 0 && rate.limit <= 1_000_000)
     if (!fits || (perMs !== null && (perMs < 1 || perMs > longestMs))) {
@@ -66,15 +71,24 @@ export class Queues {
         details: { queue, rate },
       })
     }
-    await this.#change(queue, (database) =>
-      limitQueue(database.control, { name: queue, limit: rate?.limit ?? null, perMs }),
-    )
+    const after = { limit: rate?.limit ?? null, perMs }
+    await this.#change(queue, { verb: 'limit', who, after }, (tx) => limitQueue(tx, { name: queue, ...after }))
   }
 
-  async #change(queue: string, change: (database: Database) => Promise<unknown[]>): Promise<void> {
+  async #change(
+    queue: string,
+    { verb, who, after }: { verb: string; who: Who; after: Partial<QueueSwitches> },
+    change: (connection: StoreConnection) => Promise<unknown[]>,
+  ): Promise<void> {
     checkQueueName(queue)
     const database = await this.#database()
-    if ((await change(database)).length > 0) return
+    const changed = await audited(database, who, async (tx) => {
+      const [was] = await lockQueue(tx, { name: queue })
+      if (was === undefined || (await change(tx)).length === 0) return { result: false, act: undefined }
+      const before = Object.fromEntries(Object.keys(after).map((key) => [key, was[key as keyof QueueSwitches]]))
+      return { result: true, act: { action: `queue.${verb}`, target: queue, before, after } }
+    })
+    if (changed) return
     const names = (await listQueues(database.control)).map(({ name }) => name)
     throw new SluiceError('QUEUE_NOT_FOUND', {
       message: `There is no queue "${queue}".${didYouMean(queue, names)} A queue is there once a job was enqueued in it or a worker works on it.`,

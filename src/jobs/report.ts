@@ -12,7 +12,7 @@ export function reportEnding(telemetry: Telemetry, of: Attempt, ending: Ending):
     telemetry.emit('job.finished', { jobId, name, queue, attempt, waitMs, runMs: ending.runMs })
     return
   }
-  const about = { jobId, name }
+  const about = { jobId, name, queue }
   if (ending.kind === 'postponed') {
     const { verdict, reason, delayMs, error } = ending
     if (verdict === 'release') telemetry.emit('job.released', about)

@@ -138,6 +138,8 @@ export interface OperationDefinition<in Input = never> {
   readonly commit: 'wait' | 'later'
   /** What it does to its rows, where a preset knows. */
   readonly changes: Changes
+  /** The schema of its args; undefined: it takes none. */
+  readonly schema: StandardSchemaV1 | undefined
   /** Checks stored args against the schema and gives the functions to run with them. */
   bind(stored: Json): Promise<BoundOperation>
   /** Exists for the type checker only: ties the definition to the args that starting it takes. */
@@ -195,7 +197,7 @@ export function defineOperation(spec: AnySpec): OperationDefinition<undefined> {
   const { name, table, cursor } = spec
   const window = spec.window === undefined ? undefined : defineWindow(spec.window)
   const { vacuum } = spec
-  const fixed = { name, table, cursor, window, vacuum, changes: unknownChanges }
+  const fixed = { name, table, cursor, window, vacuum, changes: unknownChanges, schema: spec.args }
   const own = { ...fixed, bind: (stored: Json) => bind(spec, stored) }
   return { ...defaults, ...Object.fromEntries(given), ...own }
 }

@@ -1,5 +1,11 @@
 import { SluiceError } from '../errors.ts'
+import { audited, type Who } from '../store/audit.ts'
+import type { Database } from '../store/database.ts'
+import { lockOperation, set } from '../store/limits.ts'
 import type { Priority } from '../store/operations.ts'
+import { defineWindow } from '../windows/window.ts'
+import { lanesFrom } from './lanes.ts'
+import { verbs } from './states.ts'
 
 /** Limits that can be changed while an operation runs; they hold from the next sub-batch or batch on. */
 export interface Limits {
@@ -14,10 +20,28 @@ export interface Limits {
   window?: string | null
 }
 
+/** Changes limits, and writes down what they were; false when the operation is in no state for it. */
+export async function changeLimits(
+  database: Database,
+  { id, limits, who }: { id: string; limits: Limits; who: Who },
+): Promise<boolean> {
+  const { window, lanes, ...rest } = limits
+  const checked = typeof window === 'string' ? { window: defineWindow(window).text } : window === null ? { window } : {}
+  const counted = lanes === undefined ? {} : lanesFrom(lanes)
+  return audited(database, who, async (tx) => {
+    const [was] = await lockOperation(tx, { id })
+    const [changed] = await set(tx, { id, from: verbs.set, ...rest, ...checked, ...counted })
+    if (changed === undefined || was === undefined) return { result: false, act: undefined }
+    const names = Object.keys(limits) as (keyof Limits)[]
+    const before = Object.fromEntries(names.map((name) => [name, was[name]]))
+    return { result: true, act: { action: 'operation.set', target: id, before, after: { ...limits } } }
+  })
+}
+
 const whole = (value: number | undefined): boolean =>
   value === undefined || (Number.isSafeInteger(value) && value > 0 && value <= 10_000_000)
 
-/** Refuses limits that cannot be set. */
+/** Refuses limits that make no sense. */
 export function checkLimits({ lanes, pace, subBatchSize, priority }: Limits): void {
   const problem = !(lanes === 'auto' || whole(lanes))
     ? '"lanes" must be a whole number from 1, or auto'

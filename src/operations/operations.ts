@@ -3,21 +3,22 @@ import { sleep } from '../std/sleep.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as lifecycle from '../store/lifecycle.ts'
-import { set } from '../store/limits.ts'
+import { audited, type Who } from '../store/audit.ts'
+import { lockOperation } from '../store/limits.ts'
 import { find, list, type OperationView } from '../store/operations.ts'
 import * as quarantine from '../store/quarantine.ts'
 import { findStandstill, type Standstill } from '../store/standstill.ts'
 import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { defineWindow } from '../windows/window.ts'
 import type { OperationDefinition } from './define.ts'
 import { planOperation, type OperationPlan, type OperationPlanOptions } from './preflight/preview.ts'
-import { lanesFrom } from './lanes.ts'
-import { checkLimits, type Limits } from './limits.ts'
+import { changeLimits, checkLimits, type Limits } from './limits.ts'
 import { landmarksOf, placeOf, type Place } from './progress.ts'
+import { checkExpected } from './expected.ts'
+import { OperationRecords } from './records.ts'
 import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
-import { finalStates, verbs, type OperationVerb } from './states.ts'
+import { finalStates, verbs, type OperationState, type OperationVerb } from './states.ts'
 import { disableAll, enableAll } from './standstill.ts'
 import { statusOf, type OperationStatus } from './status.ts'
 
@@ -34,20 +35,23 @@ export type StartParameters<Input> = undefined extends Input
   ? [args?: Input, options?: StartOptions]
   : [args: Input, options?: StartOptions]
 
-/** Who does it, and why; both are kept with the change. */
-export interface VerbOptions {
-  actor?: string
-  reason?: string
+/** Who does it, from where and why; all is kept with the change. */
+export interface VerbOptions extends Who {
+  /** The state in which the caller has seen it; when it is in another one by now, nothing is done. */
+  expectedState?: OperationState
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The verbs for operations. */
 export class Operations {
+  /** What is on record of operations beyond their status. */
+  readonly records: OperationRecords
   readonly #deps: Deps
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.records = new OperationRecords(deps)
   }
 
   /**
@@ -162,11 +166,18 @@ export class Operations {
 
   /** Takes up what is left: quarantined rows, and the ranges of an operation that failed. */
   async retry(id: string, options: VerbOptions = {}): Promise<OperationStatus> {
-    const before = await this.get(id)
+    const before = checkExpected(await this.get(id), options)
     if (!(verbs.retry as readonly string[]).includes(before.state)) throw refused('retry', before)
-    const { control } = await this.#deps.database()
-    const actor = options.actor ?? null
-    const [taken] = await quarantine.retry(control, { id, actor, reason: options.reason ?? null })
+    const database = await this.#deps.database()
+    const { actor = null, reason = null } = options
+    const taken = await audited(database, options, async (tx) => {
+      const [result] = await quarantine.retry(tx, { id, actor, reason })
+      const after = result && { ranges: result.ranges }
+      return {
+        result,
+        act: after && { action: 'operation.retry', target: id, before: { status: before.state }, after },
+      }
+    })
     if (taken === undefined) throw refused('retry', before)
     this.#deps.telemetry.emit('operation.retried', { operationId: id, name: before.name, ranges: taken.ranges, actor })
     return this.get(id)
@@ -175,14 +186,9 @@ export class Operations {
   /** Changes limits while an operation runs. */
   async set(id: string, limits: Limits, options: VerbOptions = {}): Promise<OperationStatus> {
     checkLimits(limits)
-    const before = await this.get(id)
-    const { control } = await this.#deps.database()
-    const { window, lanes, ...rest } = limits
-    const checked =
-      typeof window === 'string' ? { window: defineWindow(window).text } : window === null ? { window } : {}
-    const counted = lanes === undefined ? {} : lanesFrom(lanes)
-    const [changed] = await set(control, { id, from: verbs.set, ...rest, ...checked, ...counted })
-    if (changed === undefined) throw refused('set', before)
+    const before = checkExpected(await this.get(id), options)
+    const changed = await changeLimits(await this.#deps.database(), { id, limits, who: options })
+    if (!changed) throw refused('set', before)
     const about = { operationId: id, name: before.name, limits: { ...limits }, actor: options.actor ?? null }
     this.#deps.telemetry.emit('operation.changed', about)
     return this.get(id)
@@ -214,16 +220,21 @@ export class Operations {
 
   /** The kill switch: stops every run of a definition at once, also those started later, until it is enabled. */
   async disable(name: string, options: VerbOptions = {}): Promise<void> {
-    const { control } = await this.#deps.database()
     const about = { name, reason: options.reason ?? null, actor: options.actor ?? null }
-    await lifecycle.disable(control, about)
+    await audited(await this.#deps.database(), options, async (tx) => {
+      const result = await lifecycle.disable(tx, about)
+      return { result, act: { action: 'operation.disable', target: name, after: { enabled: false } } }
+    })
     this.#deps.telemetry.emit('operation.disabled', about)
   }
 
   /** Lets a disabled definition run again. */
   async enable(name: string, options: VerbOptions = {}): Promise<void> {
-    const { control } = await this.#deps.database()
-    await lifecycle.enable(control, { name })
+    await audited(await this.#deps.database(), options, async (tx) => {
+      const [result] = await lifecycle.enable(tx, { name })
+      const act = { action: 'operation.enable', target: name, before: { enabled: false }, after: { enabled: true } }
+      return { result, act: result && act }
+    })
     this.#deps.telemetry.emit('operation.enabled', { name, actor: options.actor ?? null })
   }
 
@@ -260,11 +271,18 @@ export class Operations {
     id: string,
     { options, already, run }: { options: VerbOptions; already: string[]; run: typeof lifecycle.pause },
   ): Promise<OperationStatus> {
-    const before = await this.get(id)
-    const { control } = await this.#deps.database()
-    const { reason = null, actor = null } = options
-    const [changed] = await run(control, { id, from: verbs[verb], reason, actor })
+    const before = checkExpected(await this.get(id), options)
+    const { reason = null, actor = null, expectedState } = options
+    // The guard of the statement, too: it may change between the look and the act.
+    const from = verbs[verb].filter((state) => expectedState === undefined || state === expectedState)
+    const changed = await audited(await this.#deps.database(), options, async (tx) => {
+      const [was] = await lockOperation(tx, { id })
+      const [result] = await run(tx, { id, from, reason, actor })
+      const states = { before: { status: was?.status ?? before.state }, after: { status: result?.status ?? '' } }
+      return { result, act: result && { action: `operation.${verb}`, target: id, ...states } }
+    })
     const after = await this.get(id)
+    if (changed === undefined) checkExpected(after, options)
     if (changed === undefined && !already.includes(after.state)) throw refused(verb, before)
     return after
   }

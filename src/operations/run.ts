@@ -26,7 +26,7 @@ import { farSince, readFar } from './far-reads.ts'
 import { careAfterCrash, isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
-import { nextBatch } from './size.ts'
+import { nextBatch, targetMs } from './size.ts'
 import { nextStride, rowsAtOnce, strideOf } from './stride.ts'
 import {
   isFollowed,
@@ -200,6 +200,7 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     rowsChanged: 0,
     elapsedMs,
     walBytes: 0,
+    targetMs: null,
   })
 }
 
@@ -229,12 +230,18 @@ async function commit(
   run.held.progress()
   run.outcomes.ok()
   const { walBytes } = result
-  const counts = { rowsSeen, rowsMatched, rowsChanged, elapsedMs: Math.round(ms), walBytes }
+  const [elapsedMs, aim] = [Math.round(ms), aimedMs(run, work)]
+  const counts = { rowsSeen, rowsMatched, rowsChanged, elapsedMs, walBytes, targetMs: aim }
   run.telemetry.emit('sub-batch.committed', { ...about(run), ...counts })
   // The rest is between transactions, never inside one.
   const signal = work.resting
   const done = { elapsedMs: ms, rowsChanged, walBytes, pace: limits.pace }
   await run.governor.rest(done, { signal, alive: () => run.held.progress() })
+}
+
+/** How long the rows of a sub-batch are to take, where sizes are found by that. */
+function aimedMs({ operation, governor: { load } }: BatchRun, { bound }: SubBatchWork): number | null {
+  return operation.tuned_size === null || bound.effects === 'external' ? null : targetMs(load)
 }
 
 /** The size that is wanted next: what the limits say, or what is found out where it is left to us. */

@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
+import { recordAct, type AuditSource } from '../store/audit.ts'
 import * as operations from '../store/operations.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import { findingsOn, fingerprint, plan } from './plan.ts'
@@ -18,8 +19,10 @@ export interface StartOptions {
   tx?: Connection
   /** The customer that the operation belongs to; none: a system operation. */
   tenant?: string
-  /** Who started it, for the record. */
+  /** Who started it, for the record; from where, and why. */
   actor?: string
+  source?: AuditSource
+  reason?: string
   /** Begin behind this key (one value per cursor column), such as the last one that another run came to. */
   min?: readonly unknown[]
   /** End at this key, which is still included. */
@@ -69,7 +72,7 @@ export async function startOperation(
   const findings = findingsOn(prepared, definition.changes)
   if (force !== true) throwRefusal(definition.name, findings)
   const reason = forcedReason(findings)
-  const started = await record(connection, {
+  const operation: operations.NewOperation = {
     id: uuidv7(),
     name: definition.name,
     args,
@@ -88,7 +91,9 @@ export async function startOperation(
     quarantineLimit: definition.quarantineLimit,
     window: window === null ? null : defineWindow(window).text,
     reason,
-  })
+  }
+  const write = (on: StoreConnection): ReturnType<typeof record> => recordWith(on, operation, request.options)
+  const started = await (tx === undefined ? database.control.transaction(write) : write(connection))
   const { table } = planned
   telemetry.emit('operation.started', {
     operationId: started.id,
@@ -99,6 +104,21 @@ export async function startOperation(
     forced: started.duplicate ? null : reason,
   })
   return { ...started, findings }
+}
+
+/** Records an operation, and who started it. */
+async function recordWith(
+  connection: StoreConnection,
+  operation: operations.NewOperation,
+  { source, reason }: StartOptions,
+): Promise<Omit<StartedOperation, 'findings'>> {
+  const started = await record(connection, operation)
+  if (started.duplicate) return started
+  const { name, table, tenant, status, actor } = operation
+  const who = { ...(actor === null ? {} : { actor }), ...(source && { source }), ...(reason && { reason }) }
+  const after = { name, table, tenant, status }
+  await recordAct(connection, who, { action: 'operation.start', target: started.id, after })
+  return started
 }
 
 async function record(

@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { storable } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
+import { audited, recordAct, type Who } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
 import * as store from '../store/schedules.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -15,11 +16,8 @@ interface Deps {
   start: Start
 }
 
-/** Who does it, and why. */
-export interface ScheduleVerbOptions {
-  actor?: string
-  reason?: string
-}
+/** Who does it, from where and why. */
+export type ScheduleVerbOptions = Who
 
 /** Schedules: look at them, run one now, stop one and let it go on. */
 export class Schedules {
@@ -57,10 +55,10 @@ export class Schedules {
   }
 
   /** Starts a run now, beside the clock; also of a schedule that is disabled. Refused while a run is in the way. */
-  async run(name: string, { actor }: ScheduleVerbOptions = {}): Promise<ScheduleTick> {
+  async run(name: string, who: ScheduleVerbOptions = {}): Promise<ScheduleTick> {
     const definition = this.#deps.registry.find(name)
     const database = await this.#registered()
-    const once = (): Promise<store.NewTick> => this.#runOnce(database, definition, actor ?? null)
+    const once = (): Promise<store.NewTick> => this.#runOnce(database, definition, who)
     const written = await once().catch(async (error: unknown) => {
       if (!lacksPartition(error)) throw error
       await store.createTickPartitions(database.control, { around: null })
@@ -72,36 +70,48 @@ export class Schedules {
   }
 
   /** Lets no tick of a schedule start anything until {@link enable}; runs go on. */
-  async disable(name: string, { actor, reason }: ScheduleVerbOptions = {}): Promise<ScheduleStatus> {
-    const about = { actor: actor ?? null, reason: reason ?? null }
-    await this.#switch(name, { enabled: false, ...about })
+  async disable(name: string, who: ScheduleVerbOptions = {}): Promise<ScheduleStatus> {
+    const about = { actor: who.actor ?? null, reason: who.reason ?? null }
+    await this.#switch(name, { enabled: false, ...about }, who)
     this.#deps.telemetry.emit('schedule.disabled', { schedule: name, ...about })
     return this.get(name)
   }
 
   /** Lets a disabled schedule go on with its next tick. What it would have done meanwhile is not made up for. */
-  async enable(name: string, { actor }: ScheduleVerbOptions = {}): Promise<ScheduleStatus> {
-    await this.#switch(name, { enabled: true, actor: null, reason: null })
-    this.#deps.telemetry.emit('schedule.enabled', { schedule: name, actor: actor ?? null })
+  async enable(name: string, who: ScheduleVerbOptions = {}): Promise<ScheduleStatus> {
+    await this.#switch(name, { enabled: true, actor: null, reason: null }, who)
+    this.#deps.telemetry.emit('schedule.enabled', { schedule: name, actor: who.actor ?? null })
     return this.get(name)
   }
 
-  async #runOnce(database: Database, definition: ScheduleDefinition, actor: string | null): Promise<store.NewTick> {
+  async #runOnce(database: Database, definition: ScheduleDefinition, who: Who): Promise<store.NewTick> {
     return database.control.transaction(async (tx) => {
       const [row] = await store.lockAnyway(tx, { name: definition.name })
       if (row === undefined) throw await this.#notFound(definition.name)
       const blocker = await blockerOf(tx, definition, row)
       if (blocker !== undefined) throw blocked(definition.name, nameOf(blocker))
       const started = await startRun(tx, definition, { tick: row.now, start: this.#deps.start })
-      const tick = { schedule: definition.name, tick: null, missed: 0, actor: actor ?? 'a person', ...started }
+      const tick = { schedule: definition.name, tick: null, missed: 0, actor: who.actor ?? 'a person', ...started }
       await store.settle(tx, tick)
+      const { job_id: jobId, operation_id: operationId } = tick
+      await recordAct(tx, who, { action: 'schedule.run', target: definition.name, after: { jobId, operationId } })
       return tick
     })
   }
 
-  async #switch(name: string, to: { enabled: boolean; actor: string | null; reason: string | null }): Promise<void> {
+  async #switch(
+    name: string,
+    to: { enabled: boolean; actor: string | null; reason: string | null },
+    who: Who,
+  ): Promise<void> {
     const database = await this.#registered()
-    const [changed] = await store.enable(database.control, { name: storable(name, 200), ...to })
+    const changed = await audited(database, who, async (tx) => {
+      const [was] = await store.lockAnyway(tx, { name: storable(name, 200) })
+      const [result] = await store.enable(tx, { name: storable(name, 200), ...to })
+      const action = to.enabled ? 'schedule.enable' : 'schedule.disable'
+      const states = { before: { enabled: was?.enabled ?? null }, after: { enabled: to.enabled } }
+      return { result, act: result && { action, target: name, ...states } }
+    })
     if (changed === undefined) throw await this.#notFound(name)
   }
 

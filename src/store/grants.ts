@@ -57,6 +57,11 @@ begin
   alter function sluice.record_transition() owner to sluice_migrator;
   alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
 
+  alter function sluice.write_samples(uuid, bigint, jsonb) owner to sluice_migrator;
+  alter function sluice.create_sample_partitions() owner to sluice_migrator;
+  alter function sluice.drop_sample_partitions(integer) owner to sluice_migrator;
+  alter function sluice.record_act(text, text, text, text, jsonb, jsonb, text) owner to sluice_migrator;
+
   grant select on sluice.migration to sluice_worker, sluice_enqueue, sluice_dashboard;
   grant select, insert, update, delete on sluice.operation, sluice.batch, sluice.worker, sluice.disabled_operation
     to sluice_worker;
@@ -112,6 +117,15 @@ begin
     sluice.batch_members_ended(jsonb), sluice.batch_members_back(jsonb), sluice.cancel_job_batch(bigint, text),
     sluice.mend_job_batch(bigint, integer) to sluice_worker;
   grant execute on function sluice.open_job_batch(text), sluice.seal_job_batch(bigint) to sluice_enqueue, sluice_worker;
+
+  -- Samples and the audit are written by functions alone, and nothing of the audit can be changed.
+  grant execute on function sluice.write_samples(uuid, bigint, jsonb),
+    sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker, sluice_enqueue;
+  grant execute on function sluice.create_sample_partitions(), sluice.drop_sample_partitions(integer) to sluice_worker;
+  grant select, insert, update on sluice.alert to sluice_worker;
+  grant select on sluice.queue_sample_10s, sluice.queue_sample_1m, sluice.queue_sample_1h, sluice.operation_sample_10s,
+    sluice.operation_sample_1m, sluice.operation_sample_1h, sluice.signal_sample_10s, sluice.signal_sample_1m,
+    sluice.signal_sample_1h, sluice.alert, sluice.audit to sluice_worker, sluice_dashboard;
 
   grant select, insert on sluice.operation to sluice_enqueue;
   grant select, insert on sluice.transition to sluice_enqueue;

@@ -1,6 +1,26 @@
 import type { Priority } from './operations.ts'
 import { statement } from './statement.ts'
 
+/** What a person can change of an operation, as it is now. */
+export interface Changeable {
+  status: string
+  lanes: number
+  pace: number
+  priority: Priority
+  subBatchSize: number
+  window: string | null
+}
+
+/** Locks an operation that is not over, for a change. */
+export const lockOperation = statement<{ id: string }, Changeable>(
+  'operation.lock',
+  `select status, lanes, pace, priority, sub_batch_size as "subBatchSize", run_window as "window"
+   from sluice.operation
+   where id = $1
+   for no key update`,
+  ({ id }) => [id],
+)
+
 /** Changes limits while the operation runs; what is not given stays. */
 export const set = statement<
   {

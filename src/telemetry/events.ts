@@ -21,11 +21,23 @@ interface OfJob {
   name: string
 }
 
+interface OfQueuedJob extends OfJob {
+  queue: string
+}
+
 interface OfTick {
   schedule: string
   tick: Date
   /** Ticks before it that nobody was there for. */
   missed: number
+}
+
+interface OfAlert {
+  rule: string
+  /** The queue, operation or schedule that it is about. */
+  subject: string
+  severity: 'warning' | 'critical'
+  message: string
 }
 
 interface OfJobBatch {
@@ -115,27 +127,29 @@ export interface Events {
     rowsChanged: number
     elapsedMs: number
     walBytes: number
+    /** How long its rows were to take; null where sizes are not found by time. */
+    targetMs: number | null
   }
   /** The connection broke around a COMMIT; the claim row told whether it had taken effect. */
   'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' | 'told by the rows' }
   /** Jobs were recorded in one go, or found to be there already (`duplicates`). */
-  'jobs.enqueued': { name: string; count: number; duplicates: number }
+  'jobs.enqueued': { name: string; queue: string; count: number; duplicates: number }
   'job.started': OfJob & { queue: string; attempt: number; waitMs: number }
   /** A job has succeeded, and that is written down. */
   'job.finished': OfJob & { queue: string; attempt: number; waitMs: number; runMs: number }
   /** A job found nothing to do and left, before `job.finished`: its guard said so, or its handler. */
   'job.left': OfJob & { reason: string }
   /** An attempt failed; the next one comes after `delayMs`. */
-  'job.retried': OfJob & { error: ErrorRecord; reason: string; attempt: number; delayMs: number }
+  'job.retried': OfQueuedJob & { error: ErrorRecord; reason: string; attempt: number; delayMs: number }
   /** A job asked to be run again later, which is no failure. */
-  'job.snoozed': OfJob & { reason: string; delayMs: number }
+  'job.snoozed': OfQueuedJob & { reason: string; delayMs: number }
   /** A job has become pointless by the rules of its definition. */
-  'job.discarded': OfJob & { reason: string; error: ErrorRecord | null }
+  'job.discarded': OfQueuedJob & { reason: string; error: ErrorRecord | null }
   /** The last attempt failed. */
-  'job.died': OfJob & { reason: string; error: ErrorRecord | null }
-  'job.cancelled': OfJob & { reason: string }
+  'job.died': OfQueuedJob & { reason: string; error: ErrorRecord | null }
+  'job.cancelled': OfQueuedJob & { reason: string }
   /** A job that can never run, or that kills its workers, was isolated. */
-  'job.quarantined': OfJob & { reason: string; error: ErrorRecord | null }
+  'job.quarantined': OfQueuedJob & { reason: string; error: ErrorRecord | null }
   /** A stopping worker gave a job back; it counts as no attempt. */
   'job.released': OfJob
   /** The fence refused: the job belongs to another worker now. */
@@ -213,6 +227,10 @@ export interface Events {
   'sweep.held': { name: string; reason: string; forMs: number }
   /** Nothing is due any more. */
   'sweep.drained': { name: string; rows: number }
+  /** A rule is broken, and a person should look; said once for all processes. */
+  'alert.fired': OfAlert & { value: number | null; threshold: number | null }
+  /** All has been well for a while again. */
+  'alert.cleared': OfAlert & { afterMs: number }
   /** The database cannot be reached; tries go on. */
   'connection.lost': { purpose: string; error: ErrorRecord; attempt: number; waitMs: number }
   'connection.restored': { purpose: string; afterMs: number }

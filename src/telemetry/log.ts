@@ -60,6 +60,7 @@ const levels: Partial<Record<EventName, Level>> = {
   'sweep.rescued': 'warn',
   'sweep.lost': 'warn',
   'sweep.held': 'warn',
+  'alert.fired': 'error',
   'worker.untrusted': 'warn',
   'operation.held': 'warn',
   'probe.blind': 'warn',

@@ -79,6 +79,10 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.name} batch ${p.batch}: ${count(p.rowsChanged)} of ${count(p.rowsSeen)} rows in ${formatDuration(p.elapsedMs)}`
     case 'sub-batch.doubted':
       return `${p.name} batch ${p.batch}: the answer to COMMIT was lost; ${p.outcome === 'told by the rows' ? 'the rows themselves tell what is done' : `the claim row says ${p.outcome}`}`
+    case 'alert.fired':
+      return `alert: ${p.message}`
+    case 'alert.cleared':
+      return `alert over after ${formatDuration(p.afterMs)}: ${p.rule} of ${p.subject}`
     case 'jobs.enqueued':
       return `${count(p.count)} ${p.name} enqueued${p.duplicates === 0 ? '' : `, ${count(p.duplicates)} were there already`}`
     case 'job.started':

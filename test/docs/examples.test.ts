@@ -23,6 +23,7 @@ const options = {
     paths: {
       sluice: [`${root}src/index.ts`],
       'sluice/adapters': [`${root}src/adapters/index.ts`],
+      'sluice/dashboard': [`${root}src/dashboard/index.ts`],
       'sluice/embedded': [`${root}src/embedded/index.ts`],
       'sluice/testing': [`${root}src/testing/index.ts`],
     },

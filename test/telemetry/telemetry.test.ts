@@ -46,7 +46,7 @@ test('text lines are short, marked, and safe for a terminal', () => {
 })
 
 test('what happens very often is said only when asked', () => {
-  const often = { ...lost, rowsSeen: 10, rowsMatched: 6, rowsChanged: 5, elapsedMs: 3, walBytes: 9 }
+  const often = { ...lost, rowsSeen: 10, rowsMatched: 6, rowsChanged: 5, elapsedMs: 3, walBytes: 9, targetMs: null }
   const quiet = logged('text')
   quiet.telemetry.emit('sub-batch.committed', often)
   expect(quiet.text()).toBe('')

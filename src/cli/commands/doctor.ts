@@ -4,14 +4,23 @@ import { redact, SluiceError, type Finding } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { plural } from '../figures.ts'
 import { findingLines } from '../findings.ts'
+import { tellAlerts } from '../alerts.ts'
 import { withSluice, type Session } from '../session.ts'
 import type { CommandAdder, GlobalOptions, Shell } from '../shell.ts'
+
+interface DoctorOptions extends GlobalOptions {
+  alerts?: boolean
+}
 
 export const addDoctor: CommandAdder = (parent, shell) => {
   parent
     .command('doctor')
     .description('look at everything that commonly goes wrong; exits with 4 when there is a problem')
-    .action((_: unknown, command: Command) => doctor(shell, command.optsWithGlobals<GlobalOptions>()))
+    .option('--alerts', 'look at the alerts instead; exits with 4 when one fires')
+    .action((_: unknown, command: Command) => {
+      const options = command.optsWithGlobals<DoctorOptions>()
+      return options.alerts === true ? tellAlerts(shell, options) : doctor(shell, options)
+    })
 }
 
 async function doctor(shell: Shell, options: GlobalOptions): Promise<void> {

@@ -67,7 +67,7 @@ export function demoRecord(result: DemoResult): Record<string, unknown> {
 /** What to do after the demo. The password of a database that was kept stays in its file. */
 export function nextLines({ folder, postgres }: Pick<Place, 'folder' | 'postgres'>, keep: boolean): Line[] {
   const next = 'Next: run "sluice init" in your project'
-  if (!keep) return [[], [`${next}, or "sluice demo --keep" to look around in this database.`]]
+  if (!keep) return [[], [`${next}, or "sluice demo --keep" to look around in the dashboard.`]]
   const { pid, port } = postgres
   return [
     [],

@@ -10,6 +10,7 @@ import type { Shell } from '../shell.ts'
 import { Accident } from './accident.ts'
 import { Crew } from './crew.ts'
 import { EventsTable } from './events.sql.ts'
+import { lookAround } from './look-around.ts'
 import { makePlace, type Place } from './place.ts'
 import { demoLines, demoRecord, nextLines, verdictOf, type DemoResult } from './result.ts'
 import { Standstill } from './standstill.ts'
@@ -19,12 +20,13 @@ export interface DemoChoices {
   rows: number
   port: number | undefined
   keep: boolean
+  dashboardPort: number
 }
 
 const workers = 2
 
 /** Makes a place, shows the whole story there, tells how it went, and leaves no trace unless asked to. */
-export async function runDemo(shell: Shell, { rows, port, keep }: DemoChoices): Promise<void> {
+export async function runDemo(shell: Shell, { rows, port, keep, dashboardPort }: DemoChoices): Promise<void> {
   const { output, signal } = shell
   output.note('Starting a throw-away PostgreSQL …')
   await using place = await makePlace({ port, keep })
@@ -33,6 +35,7 @@ export async function runDemo(shell: Shell, { rows, port, keep }: DemoChoices): 
   if (output.json) output.record(demoRecord(result))
   else tell(output, result)
   if (keep || !output.json) for (const line of nextLines(place, keep)) output.note(...line)
+  if (keep) await lookAround(shell, place, dashboardPort)
 }
 
 function tell(output: Output, result: DemoResult): void {

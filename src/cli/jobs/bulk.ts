@@ -3,11 +3,13 @@ import { confirmByWord } from '../confirm.ts'
 import { count, plural } from '../figures.ts'
 import type { Session } from '../session.ts'
 import type { Shell } from '../shell.ts'
+import { whoOf } from '../who.ts'
 import { filterText, queryOf, statesText, type FilterOptions } from './filter.ts'
 
 /** Options of a verb on many jobs. */
 export interface BulkOptions extends FilterOptions {
   yes?: boolean
+  actor?: string
 }
 
 /** Looking for more would take longer than it helps to decide. */
@@ -38,7 +40,7 @@ export async function actOnAll(
   const number = next === null ? count(jobs.length) : `${count(counted)} or more`
   const warning = `This ${doing[verb]} ${number} ${which}.`
   if (options.yes !== true) await confirmByWord(shell, { word: wordOf(query), warning })
-  const { id } = await sluice.jobs.bulk(verb, query)
+  const { id } = await sluice.jobs.bulk(verb, query, whoOf(options))
   await tell(shell, sluice, { id, ...found })
 }
 

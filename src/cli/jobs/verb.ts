@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { BulkAction, JobState, JobStatus } from '../../index.ts'
+import type { BulkAction, JobState, JobStatus, Who } from '../../index.ts'
 import { withSluice, type Session } from '../session.ts'
 import type { CommandAdder, Shell } from '../shell.ts'
 import { actOnAll, type BulkOptions } from './bulk.ts'
@@ -7,6 +7,7 @@ import { addFilter } from './filter.ts'
 import { parseJobId } from './id.ts'
 import { jobRecord } from './lines.ts'
 import { sentenceLine, type Surroundings } from './sentence.ts'
+import { addActor, whoOf } from '../who.ts'
 import { jobStates } from './states.ts'
 
 /** A verb as a command: what it does to one job, and which jobs it can be done to. */
@@ -23,6 +24,7 @@ export interface VerbSpec {
 interface VerbOptions extends BulkOptions {
   all?: boolean
   reason?: string
+  actor?: string
 }
 
 /** A command that does one verb to one job, or starts the job that does it to all of a filter. */
@@ -40,7 +42,7 @@ export function verbCommand(spec: VerbSpec): CommandAdder {
     }
     addFilter(command).option('--yes', 'with --all: do not ask; needed where nobody can be asked')
     if (reasoned) command.option('--reason <text>', 'why, for those who look later; for one job')
-    command.action((id: number | undefined, _: unknown, own: Command) => act(shell, { spec, id }, own))
+    addActor(command).action((id: number | undefined, _: unknown, own: Command) => act(shell, { spec, id }, own))
   }
 }
 
@@ -50,7 +52,7 @@ async function act(shell: Shell, { spec, id }: { spec: VerbSpec; id: number | un
   if (problem !== undefined) command.error(`error: ${problem}`)
   await withSluice(shell, { options }, async ({ sluice }) => {
     if (id === undefined) await actOnAll(shell, sluice, { ...spec, options })
-    else await actOnOne(shell, sluice, { ...spec, id, reason: options.reason })
+    else await actOnOne(shell, sluice, { ...spec, id, who: whoOf(options) })
   })
 }
 
@@ -68,11 +70,9 @@ function problemOf(id: number | undefined, options: VerbOptions): string | undef
 async function actOnOne(
   { output }: Shell,
   sluice: Session['sluice'],
-  { verb, id, reason }: { verb: BulkAction; id: number; reason: string | undefined },
+  { verb, id, who }: { verb: BulkAction; id: number; who: Who },
 ): Promise<void> {
-  const why = reason === undefined ? {} : { reason }
-  const status: JobStatus =
-    verb === 'cancel' || verb === 'discard' ? await sluice.jobs[verb](id, why) : await sluice.jobs[verb](id)
+  const status: JobStatus = await sluice.jobs[verb](id, who)
   if (output.json) return output.record({ job: jobRecord(status) })
   const around: Surroundings = { now: new Date() }
   if (verb === 'cancel' && status.state === 'running') {

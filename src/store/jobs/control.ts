@@ -59,6 +59,22 @@ export const endWaiting = statement<
   p.reason,
 ])
 
+/** Marks jobs that ended without success as ones that nobody needs any more; what is known of them is kept. */
+export const discardDead = statement<{ ids: readonly number[]; reason: string }, { id: number }>(
+  'job.discardDead',
+  `with gone as (
+     delete from sluice.job_dead
+     where id = any($1::bigint[]) and outcome in ('dead', 'quarantined')
+     returning *
+   )
+   insert into sluice.job_dead
+   select r.*
+   from gone g, jsonb_populate_record(null::sluice.job_dead,
+     to_jsonb(g) || jsonb_build_object('outcome', 'discarded', 'reason', $2::text)) r
+   returning id`,
+  (p) => [p.ids, p.reason],
+)
+
 /** Asks for the end of jobs that are running; their workers see it within a second or two. */
 export const askToEnd = statement<{ ids: readonly number[]; reason: string }, { id: number }>(
   'job.askToEnd',
@@ -71,6 +87,23 @@ export const askToEnd = statement<{ ids: readonly number[]; reason: string }, { 
    on conflict (job_id) do update set reason = excluded.reason, at = clock_timestamp()
    returning job_id as id`,
   (p) => [p.ids, p.reason],
+)
+
+/** What a person can change of a queue. */
+export interface QueueSwitches {
+  paused: boolean
+  limit: number | null
+  perMs: number | null
+}
+
+/** Locks a queue for a change, and gives what it was. */
+export const lockQueue = statement<{ name: string }, QueueSwitches>(
+  'queue.lock',
+  `select paused, rate_limit as "limit", rate_ms as "perMs"
+   from sluice.queue
+   where name = $1
+   for no key update`,
+  ({ name }) => [name],
 )
 
 /** Stops or starts the claiming from a queue. */

@@ -56,7 +56,7 @@ export const rescueJobs = statement<{ leaseMs: number }, RescuedJob>(
 /** Isolates jobs on which workers died again and again. */
 export const quarantinePoison = statement<
   { crashes: number },
-  { id: number; name: string; crashes: number; key: string | null; batch_id: number | null }
+  { id: number; name: string; queue: string; crashes: number; key: string | null; batch_id: number | null }
 >(
   'job.quarantinePoison',
   `with poison as materialized (
@@ -84,9 +84,10 @@ export const quarantinePoison = statement<
          and l.job_id = any(array(select id from gone where unique_hash is not null))
        for update skip locked))
    )
-   select g.id, c.name, g.crashes, g.key_hash::text as key, g.batch_id
+   select g.id, c.name, q.name as queue, g.crashes, g.key_hash::text as key, g.batch_id
    from gone g
-   join sluice.job_class c on c.id = g.class_id`,
+   join sluice.job_class c on c.id = g.class_id
+   join sluice.queue q on q.id = g.queue_id`,
   ({ crashes }) => [crashes],
 )
 

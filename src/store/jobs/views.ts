@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../../std/error-record.ts'
 import type { Json } from '../../std/json.ts'
 import { statement } from '../statement.ts'
+import { fingerprint } from './failures.ts'
 
 type LiveJobState = 'waiting' | 'scheduled' | 'blocked' | 'running'
 type EndedJobState = 'succeeded' | 'dead' | 'discarded' | 'cancelled' | 'quarantined'
@@ -36,6 +37,8 @@ export interface JobFilter {
   name: string | null
   queue: string | null
   tag: string | null
+  /** Only those with the same failure. */
+  fingerprint: string | null
   /** Only jobs before this id. */
   before: number | null
   limit: number
@@ -114,10 +117,10 @@ export const listDead = statement<JobFilter, JobView>(
   'job.listDead',
   `select ${deadColumns} ${deadFrom}
    where d.outcome = any($1) and ${named} and ($4::text is null or d.tags @> array[$4])
-     and ($5::bigint is null or d.id < $5)
+     and ($5::bigint is null or d.id < $5) and ($7::text is null or ${fingerprint} = $7)
    order by d.id desc
    limit $6`,
-  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit],
+  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit, f.fingerprint],
 )
 
 /** Jobs that succeeded since a moment, latest first. Tags are not kept of these. */

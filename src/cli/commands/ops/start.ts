@@ -32,7 +32,7 @@ export const addStart: CommandAdder = (parent, shell) => {
 async function start(shell: Shell, name: string, options: StartOptions): Promise<void> {
   const args = parseJson('--args', options.args)
   const { tenant, actor } = options
-  const owner = { ...(tenant === undefined ? {} : { tenant }), ...(actor === undefined ? {} : { actor }) }
+  const owner = { source: 'cli' as const, ...(tenant && { tenant }), ...(actor && { actor }) }
   const choices = { ...owner, ...boundsOf(options), force: options.force === true }
   await withSluice(shell, { options, configFile: 'required' }, async ({ sluice }) => {
     const started = await sluice.operations.startByName(name, args, choices)

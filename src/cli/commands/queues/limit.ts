@@ -2,23 +2,26 @@ import type { Command } from 'commander'
 import type { Duration } from '../../../index.ts'
 import { tellQueue } from '../../queues/change.ts'
 import { withSluice } from '../../session.ts'
-import type { CommandAdder, GlobalOptions, Shell } from '../../shell.ts'
+import type { CommandAdder, Shell } from '../../shell.ts'
+import { addWho, whoOf, type WhoOptions } from '../../who.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
-interface LimitOptions extends GlobalOptions {
+interface LimitOptions extends WhoOptions {
   per?: string
   none?: boolean
 }
 
 export const addLimit: CommandAdder = (parent, shell) => {
-  parent
+  const command = parent
     .command('limit')
     .argument('<queue>')
     .argument('[n]', '', wholeNumber(1, 1_000_000))
     .description('let at most n jobs of a queue start per time, over all workers')
     .option('--per <time>', 'the time, such as 1m')
     .option('--none', 'as many as there are')
-    .action((name: string, n: number | undefined, _: unknown, command: Command) => limit(shell, { name, n }, command))
+  addWho(command).action((name: string, n: number | undefined, _: unknown, own: Command) =>
+    limit(shell, { name, n }, own),
+  )
 }
 
 async function limit(
@@ -35,7 +38,7 @@ async function limit(
   // What is no duration is refused where durations are known.
   const rate = n === undefined || per === undefined ? null : { limit: n, per: per as Duration }
   await withSluice(shell, { options }, async ({ sluice }) => {
-    await sluice.queues.limit(name, rate)
+    await sluice.queues.limit(name, rate, whoOf(options))
     await tellQueue(shell, sluice, name)
   })
 }

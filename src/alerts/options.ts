@@ -1,0 +1,125 @@
+import { SluiceError } from '../errors.ts'
+import { parseDuration, type Duration } from '../std/duration.ts'
+import { didYouMean } from '../std/suggest.ts'
+import type { OperationLimits, QueueLimits } from './rules.ts'
+import { resolveWebhook, type WebhookConfig, type WebhookOptions } from './webhook.ts'
+
+/** From where on a queue needs a person. What is left out has a default; see {@link alertDefaults}. */
+export interface QueueAlertConfig {
+  /** Growth over five minutes, in percent per minute, while at least `floor` jobs wait. */
+  growth?: number
+  floor?: number
+  /** Jobs that wait, however many they were before. Default: any number. */
+  depth?: number
+  /** The p95 of the time from due to started. */
+  wait?: Duration
+  /** Told when the trend of the wait reaches its limit within this time. */
+  ahead?: Duration
+  /** Jobs that end without success, per minute. */
+  dead?: number
+}
+
+/** When to call a person, and how. */
+export interface AlertConfig {
+  /** The limits of all queues, and of single ones: `{ all: { wait: '5m' }, billing: { wait: '30s' } }`. */
+  queues?: Readonly<Record<string, QueueAlertConfig>>
+  /** How long an operation may be on hold or paused, and how many rows may be quarantined within ten minutes. */
+  operations?: { held?: Duration; paused?: Duration; quarantined?: number }
+  /** So many ticks of a schedule in a row without success. */
+  schedules?: { failed?: number }
+  /** Where to tell it. */
+  webhook?: WebhookConfig
+}
+
+/** The defaults, each for a reason. */
+export const alertDefaults = {
+  /** Twice as much within a quarter of an hour, and enough of it that workers do not catch up by chance. */
+  queue: { growth: 5, floor: 1_000, wait: '5m', ahead: '15m', dead: 10 },
+  operations: { held: '30m', paused: '1 day', quarantined: 100 },
+  schedules: { failed: 3 },
+} as const
+
+/** Alerts with every value filled in. */
+export interface AlertOptions {
+  /** The limits of a queue. */
+  queue: (name: string) => QueueLimits
+  operations: OperationLimits
+  schedules: { failed: number }
+  webhook: WebhookOptions | undefined
+}
+
+const keys = {
+  alerts: ['queues', 'operations', 'schedules', 'webhook'],
+  queue: ['growth', 'floor', 'depth', 'wait', 'ahead', 'dead'],
+  operations: ['held', 'paused', 'quarantined'],
+  schedules: ['failed'],
+} as const
+
+/** Checks what is configured and fills in the rest. */
+export function resolveAlerts(config: AlertConfig = {}): AlertOptions {
+  checkKeys('alerts', config, keys.alerts)
+  checkKeys('alerts.operations', config.operations, keys.operations)
+  checkKeys('alerts.schedules', config.schedules, keys.schedules)
+  const { all = {}, ...single } = config.queues ?? {}
+  checkKeys('alerts.queues.all', all, keys.queue)
+  const usual = limitsOf('all', all)
+  const own = new Map(
+    Object.entries(single).map(([name, limits]) => {
+      checkKeys(`alerts.queues.${name}`, limits, keys.queue)
+      return [name, limitsOf(name, { ...all, ...limits })]
+    }),
+  )
+  const operations = { ...alertDefaults.operations, ...config.operations }
+  return {
+    queue: (name) => own.get(name) ?? usual,
+    operations: {
+      heldMs: duration('alerts.operations.held', operations.held),
+      pausedMs: duration('alerts.operations.paused', operations.paused),
+      quarantined: positive('alerts.operations.quarantined', operations.quarantined),
+    },
+    schedules: {
+      failed: Math.min(
+        50,
+        positive('alerts.schedules.failed', config.schedules?.failed ?? alertDefaults.schedules.failed),
+      ),
+    },
+    webhook: config.webhook === undefined ? undefined : resolveWebhook(config.webhook),
+  }
+}
+
+function limitsOf(name: string, given: QueueAlertConfig): QueueLimits {
+  const { growth, floor, depth, wait, ahead, dead } = { depth: undefined, ...alertDefaults.queue, ...given }
+  const at = `alerts.queues.${name}`
+  return {
+    growth: positive(`${at}.growth`, growth),
+    floor: positive(`${at}.floor`, floor),
+    depth: depth === undefined ? null : positive(`${at}.depth`, depth),
+    waitMs: duration(`${at}.wait`, wait),
+    aheadMs: duration(`${at}.ahead`, ahead),
+    dead: positive(`${at}.dead`, dead),
+  }
+}
+
+function checkKeys(option: string, value: object | undefined, known: readonly string[]): void {
+  for (const key of Object.keys(value ?? {})) {
+    if (!known.includes(key)) throw invalid(`${option}.${key}`, `is not an option.${didYouMean(key, known)}`)
+  }
+}
+
+function duration(option: string, value: unknown): number {
+  const ms = parseDuration(value)
+  if (ms !== undefined && ms >= 1_000) return ms
+  throw invalid(option, `must be a time such as "5m", at least a second, not ${JSON.stringify(value)}`)
+}
+
+function positive(option: string, value: unknown): number {
+  if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value
+  throw invalid(option, `must be a number above 0, not ${JSON.stringify(value)}`)
+}
+
+function invalid(option: string, problem: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', {
+    message: `The configuration is wrong: "${option}" ${problem.replace(/\.$/, '')}.`.replace('?.', '?'),
+    details: { option },
+  })
+}

@@ -1,0 +1,198 @@
+import { formatDuration } from '../std/duration.ts'
+import type { QueueSampleRow } from '../store/samples.ts'
+import { quantile, sumOf } from '../samples/histogram.ts'
+import { verdictOn, type Verdict } from './hysteresis.ts'
+import { trendOf, type Point } from './trend.ts'
+
+/** The names of the rules. */
+export type AlertRule =
+  | 'queue-growth'
+  | 'queue-depth'
+  | 'queue-wait'
+  | 'queue-wait-trend'
+  | 'jobs-dead'
+  | 'operation-held'
+  | 'operation-paused'
+  | 'quarantine-growth'
+  | 'schedule-failing'
+
+/** What a rule says about a queue, an operation or a schedule. */
+export interface Judgement {
+  rule: AlertRule
+  subject: string
+  verdict: Verdict
+  severity: 'warning' | 'critical'
+  message: string
+  value: number
+  threshold: number
+}
+
+/** From where on a queue needs a person. */
+export interface QueueLimits {
+  /** Growth over five minutes, in percent per minute. */
+  growth: number
+  /** Shorter queues may grow as they like. */
+  floor: number
+  /** Jobs that wait, however many they were before; null: any number. */
+  depth: number | null
+  /** The p95 of the time from due to started. */
+  waitMs: number
+  /** How far ahead to look for the wait to reach its limit. */
+  aheadMs: number
+  /** Jobs that end without success, per minute. */
+  dead: number
+}
+
+const count = (n: number): string => Math.round(n).toLocaleString('en-US')
+const minute = 60_000
+/** A trend needs most of its five minutes. */
+const leastSpanMs = 4 * minute
+const leastPoints = 12
+/** A line that explains less than this of a movement is no trend. */
+const leastFit = 0.5
+/** A wait that is nowhere near its limit may rise. */
+const leastShare = 0.05
+
+/** All rules about one queue, from its samples of the last five minutes, oldest first. */
+export function judgeQueue(queue: string, samples: readonly QueueSampleRow[], limits: QueueLimits): Judgement[] {
+  return [growth, depth, wait, waitTrend, dead].flatMap((judge) => judge(queue, samples, limits) ?? [])
+}
+
+type QueueRule = (queue: string, samples: readonly QueueSampleRow[], limits: QueueLimits) => Judgement | undefined
+
+const growth: QueueRule = (subject, samples, { growth: threshold, floor }) => {
+  const points = samples.flatMap(({ at, depth: value }) => (value === null ? [] : [{ atMs: at.getTime(), value }]))
+  const trend = spanOf(points) < leastSpanMs ? undefined : trendOf(points, leastPoints)
+  if (trend === undefined || trend.mean <= 0) return undefined
+  const value = (100 * trend.perMinute) / trend.mean
+  const long = (points.at(-1)?.value ?? 0) >= floor
+  // What is short again is well, whatever its course.
+  const verdict = long ? verdictOn(value, threshold) : 'calm'
+  const doubling = value > 0 ? `, and twice as many in ${formatDuration((minute * trend.now) / trend.perMinute)}` : ''
+  const message = `queue ${subject} grows by ${value.toFixed(1)} % a minute: ${count(trend.now)} jobs wait${doubling}`
+  return { rule: 'queue-growth', subject, verdict, severity: 'warning', message, value, threshold }
+}
+
+const depth: QueueRule = (subject, samples, { depth: threshold }) => {
+  const value = samples.findLast((sample) => sample.depth !== null)?.depth
+  if (threshold === null || value === undefined || value === null) return undefined
+  const message = `${count(value)} jobs wait in queue ${subject}, at most ${count(threshold)} should`
+  return {
+    rule: 'queue-depth',
+    subject,
+    verdict: verdictOn(value, threshold),
+    severity: 'critical',
+    message,
+    value,
+    threshold,
+  }
+}
+
+const wait: QueueRule = (subject, samples, { waitMs: threshold }) => {
+  const last = samples.at(-1)
+  if (last === undefined) return undefined
+  const recent = samples.filter(({ at }) => last.at.getTime() - at.getTime() < minute)
+  const p95 = quantile(sumOf(recent.map((sample) => sample.wait)), 0.95)
+  // Where nothing starts, the job that waits longest tells.
+  const value = p95 ?? last.oldest_ms ?? 0
+  const message = `jobs of queue ${subject} wait ${formatDuration(value)} (p95), at most ${formatDuration(threshold)} is right`
+  return {
+    rule: 'queue-wait',
+    subject,
+    verdict: verdictOn(value, threshold),
+    severity: 'critical',
+    message,
+    value,
+    threshold,
+  }
+}
+
+const waitTrend: QueueRule = (subject, samples, { waitMs: limit, aheadMs: threshold }) => {
+  const points = samples.flatMap(waitPoint)
+  const trend = spanOf(points) < leastSpanMs ? undefined : trendOf(points, leastPoints)
+  if (trend === undefined) return undefined
+  const about = { rule: 'queue-wait-trend', subject, severity: 'warning', threshold } as const
+  const rises = trend.perMinute > 0 && trend.fit >= leastFit && trend.now >= leastShare * limit
+  const calm = `the wait in queue ${subject} does not rise to its limit`
+  if (!rises) return { ...about, verdict: 'calm', value: 0, message: calm }
+  const inMs = Math.max(0, ((limit - trend.now) / trend.perMinute) * minute)
+  const course = `${formatDuration(trend.now)} → ${formatDuration(limit)} expected in ${formatDuration(inMs)}`
+  const message = `worker shortage forming in queue ${subject}: a wait (p95) of ${course}`
+  const verdict = inMs <= threshold ? 'broken' : inMs <= threshold * 1.25 ? 'near' : 'calm'
+  return { ...about, verdict, value: inMs, message }
+}
+
+const dead: QueueRule = (subject, samples, { dead: threshold }) => {
+  const value = samples.reduce((sum, { died }) => sum + died, 0) / 5
+  const message = `${value.toFixed(1)} jobs a minute of queue ${subject} end without success`
+  return {
+    rule: 'jobs-dead',
+    subject,
+    verdict: verdictOn(value, threshold),
+    severity: 'critical',
+    message,
+    value,
+    threshold,
+  }
+}
+
+function waitPoint({ at, wait: histogram, oldest_ms: oldestMs }: QueueSampleRow): Point[] {
+  const value = quantile(histogram, 0.95) ?? oldestMs
+  return value === null ? [] : [{ atMs: at.getTime(), value }]
+}
+
+const spanOf = (points: readonly Point[]): number => (points.at(-1)?.atMs ?? 0) - (points[0]?.atMs ?? 0)
+
+/** From where on an operation needs a person. */
+export interface OperationLimits {
+  heldMs: number
+  pausedMs: number
+  /** Rows that are quarantined within ten minutes. */
+  quarantined: number
+}
+
+/** What the rules have to know of an operation. */
+export interface OperationFacts {
+  id: string
+  name: string
+  /** How long it has been on hold within the last `heldMs`, and how long it has been paused. */
+  held_ms: number
+  paused_ms: number
+  /** Rows quarantined within the last ten minutes. */
+  quarantined: number
+}
+
+/** All rules about one operation. */
+export function judgeOperation({ id, name, ...facts }: OperationFacts, limits: OperationLimits): Judgement[] {
+  const subject = `${name} ${id}`
+  // A hold ends for moments: most of the time is as bad as all of it.
+  const held = {
+    rule: 'operation-held' as const,
+    value: facts.held_ms,
+    threshold: 0.8 * limits.heldMs,
+    message: `${name} was on hold for ${formatDuration(facts.held_ms)} of the last ${formatDuration(limits.heldMs)}`,
+  }
+  const paused = {
+    rule: 'operation-paused' as const,
+    value: facts.paused_ms,
+    threshold: limits.pausedMs,
+    message: `${name} has been paused for ${formatDuration(facts.paused_ms)}`,
+  }
+  const quarantine = {
+    rule: 'quarantine-growth' as const,
+    value: facts.quarantined,
+    threshold: limits.quarantined,
+    message: `${count(facts.quarantined)} rows of ${name} were quarantined within ten minutes`,
+  }
+  return [held, paused, quarantine].map((judgement) => {
+    const verdict = verdictOn(judgement.value, judgement.threshold)
+    return { ...judgement, subject, verdict, severity: 'warning' as const }
+  })
+}
+
+/** A schedule is failing when none of its last runs has led to success. */
+export function judgeSchedule({ name, failed }: { name: string; failed: number }, threshold: number): Judgement {
+  const message = `the last ${count(failed)} ticks of schedule ${name} led to no success`
+  const verdict = failed >= threshold ? 'broken' : failed === 0 ? 'calm' : 'near'
+  return { rule: 'schedule-failing', subject: name, verdict, severity: 'critical', message, value: failed, threshold }
+}

@@ -1,0 +1,128 @@
+import type { JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+
+/** One line of a chart. */
+interface Line {
+  label: string
+  values: readonly (number | null | undefined)[]
+  /** Which of the colours; a limit is dashed. */
+  tone?: 'first' | 'second' | 'third' | 'limit'
+  fill?: boolean
+}
+
+interface ChartProps {
+  title: string
+  /** What it shows, in words: for those who do not see it, and beside the title for all. */
+  summary: string
+  /** Seconds since 1970. */
+  times: readonly number[]
+  lines: readonly Line[]
+  unit: (value: number) => string
+  /** Vertical marks, such as pauses. */
+  marks?: readonly { at: number; label: string }[]
+  /** From 0 to 1. */
+  share?: boolean
+}
+
+const tones = { first: '--accent', second: '--second', third: '--third', limit: '--muted' } as const
+const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+/** All charts of a page point at the same moment. */
+const together = uPlot.sync('time')
+
+function optionsOf({ lines, unit, marks = [], share = false }: ChartProps, width: number): uPlot.Options {
+  const [ink, line] = [colour('--muted'), colour('--line')]
+  const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px system-ui', gap: 4 }
+  return {
+    width,
+    height: 150,
+    cursor: { sync: { key: together.key }, points: { size: 6 }, drag: { x: false, y: false } },
+    legend: { show: false },
+    padding: [8, 8, 0, 0],
+    scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), share ? 1 : Math.max(1, most ?? 1) * 1.08] } },
+    axes: [
+      { ...axis, space: 70 },
+      { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => unit(tick)) },
+    ],
+    series: [
+      {},
+      ...lines.map(({ label, tone = 'first', fill = false }) => ({
+        label,
+        stroke: colour(tones[tone]),
+        width: tone === 'limit' ? 1 : 1.6,
+        ...(tone === 'limit' ? { dash: [4, 4] } : {}),
+        ...(fill ? { fill: `${colour(tones[tone])}1f` } : {}),
+        points: { show: false },
+        spanGaps: true,
+      })),
+    ],
+    hooks: { draw: [(chart) => drawMarks(chart, marks, ink)] },
+  }
+}
+
+function drawMarks(chart: uPlot, marks: readonly { at: number }[], ink: string): void {
+  const { ctx, bbox } = chart
+  ctx.save()
+  ctx.strokeStyle = ink
+  ctx.setLineDash([2, 3])
+  for (const { at } of marks) {
+    const x = Math.round(chart.valToPos(at, 'x', true))
+    if (x < bbox.left || x > bbox.left + bbox.width) continue
+    ctx.beginPath()
+    ctx.moveTo(x, bbox.top)
+    ctx.lineTo(x, bbox.top + bbox.height)
+    ctx.stroke()
+  }
+  ctx.restore()
+}
+
+/** Lines over time, with a legend that shows the values at the pointer. */
+export function Chart(props: ChartProps): JSX.Element {
+  const { title, summary, times, lines } = props
+  const place = useRef<HTMLDivElement>(null)
+  const chart = useRef<uPlot>()
+  const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData
+  const shape = lines.map(({ label }) => label).join()
+  useEffect(() => {
+    const box = place.current
+    if (box === null) return undefined
+    const draw = (): void => {
+      chart.current?.destroy()
+      chart.current = new uPlot(optionsOf(props, Math.max(240, box.clientWidth)), data, box)
+    }
+    draw()
+    const resized = new ResizeObserver(() =>
+      chart.current?.setSize({ width: Math.max(240, box.clientWidth), height: 150 }),
+    )
+    resized.observe(box)
+    const dark = window.matchMedia('(prefers-color-scheme: dark)')
+    dark.addEventListener('change', draw)
+    window.addEventListener('sluice-theme', draw)
+    return () => {
+      resized.disconnect()
+      dark.removeEventListener('change', draw)
+      window.removeEventListener('sluice-theme', draw)
+      chart.current?.destroy()
+      chart.current = undefined
+    }
+  }, [shape])
+  useEffect(() => chart.current?.setData(data), [data])
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h3>
+          {title} <span class="muted">{summary}</span>
+        </h3>
+      </figcaption>
+      <div ref={place} role="img" aria-label={`${title}: ${summary}`} />
+      <ul class="legend">
+        {lines.map(({ label, tone = 'first' }) => (
+          <li key={label} class={tone}>
+            <i aria-hidden="true" />
+            {label}
+          </li>
+        ))}
+      </ul>
+    </figure>
+  )
+}

@@ -1,0 +1,104 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Answer } from '../answers.ts'
+import { Empty, Table } from './parts.tsx'
+import { count, duration, plural } from './words.ts'
+
+type Stretch = Answer<'operations.records'>['stretches'][number]
+
+/** Five steps from quick to slow, by the share of the slowest. */
+function levelOf({ busyMs }: Stretch, slowest: number): number {
+  return slowest === 0 ? 0 : Math.min(4, Math.floor((5 * Math.log1p(busyMs)) / Math.log1p(slowest + 1)))
+}
+
+const kindOf = ({ failed, running, retried }: Stretch): string =>
+  failed > 0 ? 'failed' : running > 0 ? 'running' : retried > 0 ? 'retried' : ''
+
+/** The batches of an operation, one cell each or a few folded, in the order of their keys. */
+export function HeatMap({ stretches }: { stretches: readonly Stretch[] }): JSX.Element {
+  const [chosen, setChosen] = useState<number>()
+  const [asTable, setAsTable] = useState(false)
+  if (stretches.length === 0) return <Empty title="No batch yet." />
+  const slowest = Math.max(...stretches.map(({ busyMs }) => busyMs))
+  const at = chosen === undefined ? undefined : stretches[chosen]
+  const move = (event: KeyboardEvent): void => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 20, ArrowUp: -20 }[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    setChosen(Math.min(stretches.length - 1, Math.max(0, (chosen ?? -1) + step)))
+  }
+  const counts = {
+    retried: stretches.filter(({ retried }) => retried > 0).length,
+    failed: stretches.filter(({ failed }) => failed > 0).length,
+  }
+  return (
+    <>
+      {asTable ? (
+        <StretchTable stretches={stretches} />
+      ) : (
+        <div
+          class="heat"
+          role="application"
+          tabIndex={0}
+          onKeyDown={move}
+          aria-label={`${plural(stretches.length, 'cell')} in key order; the slowest batch took ${duration(slowest)}; ${counts.retried} with retries, ${counts.failed} failed. Arrow keys go from cell to cell.`}
+          onPointerLeave={() => setChosen(undefined)}
+        >
+          {stretches.map((stretch, index) => (
+            <i
+              key={stretch.first}
+              class={`l${levelOf(stretch, slowest)} ${kindOf(stretch)} ${index === chosen ? 'chosen' : ''}`}
+              onPointerEnter={() => setChosen(index)}
+            />
+          ))}
+        </div>
+      )}
+      <div class="heat-foot">
+        <p aria-live="polite">
+          {at === undefined
+            ? `${plural(stretches.length, 'cell')}; stronger colours took longer, up to ${duration(slowest)}. Hatched: retried. Crossed: failed.`
+            : storyOf(at)}
+        </p>
+        <button type="button" class="quiet" onClick={() => setAsTable(!asTable)}>
+          {asTable ? 'Show as map' : 'Show as table'}
+        </button>
+      </div>
+    </>
+  )
+}
+
+function storyOf({ first, last, from, to, rows, changed, busyMs, running, retried, failed, error }: Stretch): string {
+  const which = first === last ? `Batch ${first}` : `Batches ${first} – ${last}`
+  const range = `${from === null ? 'the first key' : from.join(', ')} … ${to.join(', ')}`
+  const state = failed > 0 ? '; failed' : running > 0 ? '; running' : retried > 0 ? '; retried' : ''
+  return `${which}: keys ${range}; ${count(rows)} rows, ${count(changed)} changed, ${duration(busyMs)}${state}${error === null ? '' : `: ${error.message}`}`
+}
+
+function StretchTable({ stretches }: { stretches: readonly Stretch[] }): JSX.Element {
+  return (
+    <Table
+      label="Batches in key order"
+      heads={[
+        'Batch',
+        'To key',
+        { title: 'Rows', class: 'number' },
+        { title: 'Changed', class: 'number' },
+        { title: 'Time', class: 'number' },
+        'Notes',
+      ]}
+    >
+      {stretches.slice(0, 500).map((one) => (
+        <tr key={one.first}>
+          <td>{one.first === one.last ? one.first : `${one.first} – ${one.last}`}</td>
+          <td>
+            <code>{one.to.join(', ')}</code>
+          </td>
+          <td class="number">{count(one.rows)}</td>
+          <td class="number">{count(one.changed)}</td>
+          <td class="number">{duration(one.busyMs)}</td>
+          <td>{kindOf(one)}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}

@@ -1,0 +1,156 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Answer } from '../../answers.ts'
+import { Chart } from '../chart.tsx'
+import { useLive } from '../live.ts'
+import { Table } from '../parts.tsx'
+import { brief, clock, count, duration, percent, words } from '../words.ts'
+import type { Operation } from './operation-verbs.tsx'
+
+type Sample = Answer<'samples.operation'>['samples'][number]
+
+const number = (title: string): { title: string; class: string } => ({ title, class: 'number' })
+
+interface Mark {
+  at: string
+  to: string
+}
+
+/** What it did over time, all on one axis, with marks where its state changed. */
+export function OperationCharts({
+  operation,
+  marks,
+}: {
+  operation: Operation
+  marks: readonly Mark[]
+}): JSX.Element | null {
+  const { data } = useLive<Answer<'samples.operation'>>(
+    `/samples/operations/${operation.id}?within=${spanOf(operation)}`,
+  )
+  const [asTable, setAsTable] = useState(false)
+  if (data === undefined || data.samples.length === 0) return null
+  return (
+    <section aria-labelledby="over-time">
+      <div class="section-head">
+        <h2 id="over-time">Over time</h2>
+        <button type="button" class="quiet" onClick={() => setAsTable(!asTable)}>
+          {asTable ? 'Show as charts' : 'Show as table'}
+        </button>
+      </div>
+      {asTable ? (
+        <SampleTable samples={data.samples} everyMs={data.everyMs} />
+      ) : (
+        <Charts samples={data.samples} everyMs={data.everyMs} marks={marks} />
+      )}
+    </section>
+  )
+}
+
+/** As far back as it has been running, in one of three steps. */
+function spanOf({ startedAt, createdAt }: Operation): string {
+  const sinceMs = Date.now() - Date.parse(startedAt ?? createdAt)
+  return sinceMs < 1_700_000 ? '30m' : sinceMs < 21_000_000 ? '6h' : '7d'
+}
+
+function Charts({
+  samples,
+  everyMs,
+  marks,
+}: {
+  samples: readonly Sample[]
+  everyMs: number
+  marks: readonly Mark[]
+}): JSX.Element {
+  const times = samples.map(({ at }) => Date.parse(at) / 1_000)
+  const rates = samples.map(({ rowsSeen }) => (rowsSeen * 1_000) / everyMs)
+  const last = samples.at(-1)
+  const shown = { times, marks: marks.map(({ at, to }) => ({ at: Date.parse(at) / 1_000, label: words(to) })) }
+  return (
+    <div class="charts">
+      <Chart
+        {...shown}
+        title="Rows per second"
+        summary={`at most ${count(Math.max(...rates))}`}
+        lines={[
+          { label: 'walked', values: rates, fill: true },
+          {
+            label: 'changed',
+            values: samples.map(({ rowsChanged }) => (rowsChanged * 1_000) / everyMs),
+            tone: 'second',
+          },
+        ]}
+        unit={brief}
+      />
+      <Chart
+        {...shown}
+        title="Time of a sub-batch"
+        summary={last?.subBatch.p95Ms == null ? 'no sub-batch lately' : `p95 ${duration(last.subBatch.p95Ms)}`}
+        lines={[
+          { label: 'p50', values: samples.map(({ subBatch }) => subBatch.p50Ms) },
+          { label: 'p95', values: samples.map(({ subBatch }) => subBatch.p95Ms), tone: 'second' },
+          { label: 'target', values: samples.map(({ subBatch }) => subBatch.targetMs), tone: 'limit' },
+        ]}
+        unit={duration}
+      />
+      <Chart
+        {...shown}
+        title="Rows of a sub-batch"
+        summary={last?.size == null ? '' : `now ${count(last.size)}`}
+        lines={[{ label: 'rows', values: samples.map(({ size }) => size) }]}
+        unit={brief}
+      />
+      <Chart
+        {...shown}
+        title="Pace"
+        summary={last?.limiter == null ? 'nothing holds it back' : `limited by ${last.limiter}`}
+        lines={[
+          { label: 'allowed by a person', values: samples.map(({ pace }) => pace), tone: 'limit' },
+          { label: 'allowed by the governor', values: samples.map(({ share }) => share) },
+        ]}
+        unit={(value) => percent(value).replace('.0', '')}
+        share
+      />
+      <Chart
+        {...shown}
+        title="Progress"
+        summary={last?.progress == null ? 'no estimate' : percent(last.progress)}
+        lines={[{ label: 'done', values: samples.map(({ progress }) => progress), fill: true }]}
+        unit={(value) => percent(value).replace('.0', '')}
+        share
+      />
+    </div>
+  )
+}
+
+function SampleTable({ samples, everyMs }: { samples: readonly Sample[]; everyMs: number }): JSX.Element {
+  return (
+    <Table
+      label="Samples"
+      heads={[
+        'At',
+        number('Rows/s'),
+        number('Changed/s'),
+        number('p50'),
+        number('p95'),
+        number('Size'),
+        number('Pace'),
+        'Limited by',
+        number('Progress'),
+      ]}
+    >
+      {samples.toReversed().map((one) => (
+        <tr key={one.at}>
+          <td class="nowrap">{clock(one.at)}</td>
+          <td class="number">{count((one.rowsSeen * 1_000) / everyMs)}</td>
+          <td class="number">{count((one.rowsChanged * 1_000) / everyMs)}</td>
+          <td class="number">{one.subBatch.p50Ms === null ? '–' : duration(one.subBatch.p50Ms)}</td>
+          <td class="number">{one.subBatch.p95Ms === null ? '–' : duration(one.subBatch.p95Ms)}</td>
+          <td class="number">{one.size === null ? '–' : count(one.size)}</td>
+          <td class="number">{one.share === null ? '–' : percent(one.share)}</td>
+          <td>{one.limiter ?? ''}</td>
+          <td class="number">{one.progress === null ? '–' : percent(one.progress)}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}

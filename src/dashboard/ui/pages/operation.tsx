@@ -1,0 +1,218 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Answer } from '../../answers.ts'
+import { HeatMap } from '../heat-map.tsx'
+import { useLive } from '../live.ts'
+import { Bar, Chip, Empty, Facts, Failure, Head, Json, Shown, Table, When } from '../parts.tsx'
+import { base, go, usePlace, withQuery } from '../router.ts'
+import { capital, clock, count, duration, percent, toneOf, words } from '../words.ts'
+import { LimitsForm } from './limits-form.tsx'
+import { OperationCharts } from './operation-charts.tsx'
+import { OperationVerbs, type Operation } from './operation-verbs.tsx'
+import { leftOf } from './operations.tsx'
+
+type Records = Answer<'operations.records'>
+
+export function OperationPage({ id }: { id: string }): JSX.Element {
+  const live = useLive<Answer<'operations.get'>>(`/operations/${id}`)
+  const records = useLive<Records>(`/operations/${id}/records`)
+  return (
+    <Shown live={live}>
+      {({ operation, limits }) => <Detail operation={operation} attention={limits.attention} records={records.data} />}
+    </Shown>
+  )
+}
+
+/** Rows per second between the last two looks, smoothed. */
+function useRate({ rowsSeen, asOf, state }: Operation): number | undefined {
+  const last = useRef<{ rows: number; at: number }>()
+  const [rate, setRate] = useState<number>()
+  useEffect(() => {
+    const now = { rows: rowsSeen, at: Date.parse(asOf) }
+    const before = last.current
+    if (before === undefined || now.at - before.at > 1_000) last.current = now
+    if (before === undefined || now.at - before.at <= 1_000) return
+    const fresh = Math.max(0, ((now.rows - before.rows) * 1_000) / (now.at - before.at))
+    setRate((old) => (old === undefined ? fresh : old * 0.5 + fresh * 0.5))
+  }, [asOf])
+  return state === 'active' || state === 'verifying' ? rate : undefined
+}
+
+function Detail({
+  operation,
+  attention,
+  records,
+}: {
+  operation: Operation
+  attention: string | null
+  records: Records | undefined
+}): JSX.Element {
+  const { name, state, progress, rowsSeen, rowsEstimate, error, hint } = operation
+  const rate = useRate(operation)
+  return (
+    <>
+      <Head
+        back={{ to: `${base}/operations`, label: 'Operations' }}
+        title={
+          <>
+            {name} <Chip state={state} />
+          </>
+        }
+        sentence={sentenceOf(operation, rate)}
+        actions={<OperationVerbs operation={operation} />}
+      />
+      {attention !== null && <p class="attention">{attention}</p>}
+      {hint !== null && <p class="attention quiet">{capital(hint)}</p>}
+      <Failure error={error} />
+      <section aria-label="Progress" class="progress">
+        <Bar share={progress} tone={toneOf(state)} label={`Progress of ${name}`} />
+        <p>
+          <strong>{progress === undefined ? 'No estimate' : percent(progress)}</strong> {count(rowsSeen)}
+          {rowsEstimate > 0 && ` of about ${count(Math.max(rowsSeen, rowsEstimate))}`} rows walked
+          {operation.eta !== undefined && ` · ${leftOf(operation.eta)} left`}
+        </p>
+      </section>
+      <OperationFacts operation={operation} rate={rate} />
+      <OperationCharts operation={operation} marks={records?.transitions ?? []} />
+      <section aria-labelledby="heat">
+        <h2 id="heat">Batches in key order</h2>
+        {records === undefined ? null : <HeatMap stretches={records.stretches} />}
+      </section>
+      <Tabs operation={operation} records={records} />
+    </>
+  )
+}
+
+/** One sentence of status. */
+function sentenceOf(operation: Operation, rate: number | undefined): string {
+  const { state, limitedBy, reason, eta, finishedAt, startedAt, rowsChanged } = operation
+  const left = eta === undefined ? '' : `; ${leftOf(eta)} left`
+  if (state === 'active' || state === 'verifying') {
+    const speed = rate === undefined ? 'Running' : `Running at ${count(rate)} rows/s`
+    return `${speed}; ${limitedBy}${left}.`
+  }
+  if (finishedAt !== null && startedAt !== null) {
+    const took = duration(Date.parse(finishedAt) - Date.parse(startedAt))
+    return `${capital(words(state))} after ${took}; ${count(rowsChanged)} rows changed${reason === null ? '' : `; ${reason}`}.`
+  }
+  return `${capital(words(state))}${reason === null ? '' : `: ${reason}`}${reason === limitedBy || limitedBy === '' ? '' : `; ${limitedBy}`}.`
+}
+
+function OperationFacts({ operation: o, rate }: { operation: Operation; rate: number | undefined }): JSX.Element {
+  return (
+    <Facts
+      of={[
+        ['Table', o.table],
+        ['Rows changed', count(o.rowsChanged)],
+        ['Rate', rate === undefined ? '–' : `${count(rate)} rows/s`],
+        ['Skipped', count(o.rowsSkipped)],
+        ['Quarantined', count(o.rowsQuarantined)],
+        ['Batches', `${count(o.batchesFinished)} done, ${o.batches.length} open`],
+        ['Lanes', o.mostLanes === null ? o.lanes : `${o.lanes} of up to ${o.mostLanes}`],
+        ['Pace', percent(o.pace)],
+        ['Sub-batch', `${o.tunedSize === null ? '' : `${count(o.tunedSize)}, at most `}${count(o.subBatchSize)} rows`],
+        ['Priority', o.priority],
+        ['Window', o.window ?? 'at any time'],
+        o.tenant !== null && ['Tenant', o.tenant],
+        ['Started', <When key="at" at={o.startedAt} />],
+        ['By', o.actor ?? '–'],
+      ]}
+    />
+  )
+}
+
+const tabs = ['failed', 'history', 'limits', 'arguments'] as const
+
+function Tabs({ operation, records }: { operation: Operation; records: Records | undefined }): JSX.Element {
+  const place = usePlace()
+  const tab = tabs.find((one) => one === place.query.get('tab')) ?? 'failed'
+  const titles = {
+    failed: `Quarantined (${count(operation.rowsQuarantined)})`,
+    history: 'History',
+    limits: 'Limits',
+    arguments: 'Arguments',
+  }
+  const content: Record<(typeof tabs)[number], ComponentChildren> = {
+    failed: records === undefined ? null : <Quarantine records={records} />,
+    history: records === undefined ? null : <History records={records} />,
+    limits: <LimitsForm operation={operation} />,
+    arguments: <Json value={operation.args} label="Arguments" />,
+  }
+  return (
+    <section>
+      <div class="tabs" role="tablist" aria-label="More about this operation">
+        {tabs.map((one) => (
+          <button
+            key={one}
+            type="button"
+            role="tab"
+            id={`tab-${one}`}
+            aria-selected={one === tab}
+            aria-controls="tab-panel"
+            tabIndex={one === tab ? 0 : -1}
+            onClick={() => go(withQuery(place, { tab: one }), { replace: true })}
+            onKeyDown={(event) => turn(event, tab, place)}
+          >
+            {titles[one]}
+          </button>
+        ))}
+      </div>
+      <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} class="panel">
+        {content[tab]}
+      </div>
+    </section>
+  )
+}
+
+function turn(event: KeyboardEvent, tab: (typeof tabs)[number], place: ReturnType<typeof usePlace>): void {
+  const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0
+  if (step === 0) return
+  event.preventDefault()
+  const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length] ?? tab
+  go(withQuery(place, { tab: next }), { replace: true })
+  document.getElementById(`tab-${next}`)?.focus()
+}
+
+function Quarantine({ records: { quarantine, quarantineMore } }: { records: Records }): JSX.Element {
+  if (quarantine.length === 0) return <Empty title="No row had to be isolated." />
+  return (
+    <>
+      <Table label="Quarantined rows by error" heads={['Error', { title: 'Rows', class: 'number' }, 'Keys', 'Last']}>
+        {quarantine.map((group) => (
+          <tr key={group.fingerprint}>
+            <td class="wide">
+              <Failure error={group.error} />
+            </td>
+            <td class="number">{count(group.rows)}</td>
+            <td>
+              <code>{group.keys.join(' · ')}</code>
+              {group.ranges > group.keys.length && ' …'}
+            </td>
+            <td>
+              <When at={group.lastAt} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {quarantineMore && <p class="muted">The first thousand ranges are shown.</p>}
+    </>
+  )
+}
+
+function History({ records: { transitions } }: { records: Records }): JSX.Element {
+  return (
+    <Table label="Changes of state" heads={['When', 'From', 'To', 'Who', 'Why']}>
+      {transitions.map((one) => (
+        <tr key={one.at + one.to}>
+          <td class="nowrap">{clock(one.at)}</td>
+          <td>{one.from === null ? '–' : words(one.from)}</td>
+          <td>
+            <Chip state={one.to} />
+          </td>
+          <td>{one.actor ?? 'Sluice'}</td>
+          <td class="wide">{one.reason ?? ''}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}

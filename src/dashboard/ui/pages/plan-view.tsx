@@ -1,0 +1,69 @@
+import type { JSX } from 'preact'
+import type { Answer } from '../../answers.ts'
+import { Chip, Facts, Json, Table } from '../parts.tsx'
+import { brief, count, duration } from '../words.ts'
+
+type Plan = Answer<'operations.plan'>['plan']
+
+const bytes = (n: number): string => `${brief(Math.round(n / 1024))} KiB`
+
+/** What a start would do, and what to think about first. */
+export function PlanView({ plan }: { plan: Plan }): JSX.Element {
+  const { estimate, findings, statements, dryRun } = plan
+  return (
+    <section aria-labelledby="plan" class="plan">
+      <h2 id="plan">Plan</h2>
+      <Facts
+        of={[
+          ['Rows to walk', count(estimate.rowsToSee)],
+          ['Rows to change', `about ${count(estimate.rowsToChange)}`],
+          [
+            'Duration',
+            estimate.durationMs === null
+              ? 'unknown'
+              : `${duration(estimate.durationMs.from)} – ${duration(estimate.durationMs.to)}`,
+          ],
+          ['Log written', estimate.walBytes === null ? 'unknown' : bytes(estimate.walBytes)],
+          ['Table', `${plan.table}, ${bytes(estimate.tableBytes)}`],
+          ['Cursor', plan.cursor.join(', ')],
+          ['Keys', `${plan.from?.join(', ') ?? 'first'} … ${plan.to?.join(', ') ?? 'last'}`],
+          [
+            'Dry run',
+            `${dryRun.outcome}${dryRun.reason === null ? '' : `: ${dryRun.reason}`}${dryRun.run === null ? '' : `, ${count(dryRun.run.rowsChanged)} rows in ${duration(dryRun.run.elapsedMs)}`}`,
+          ],
+        ]}
+      />
+      {plan.scope !== null && <Json value={plan.scope} label="Scope" />}
+      {findings.length > 0 && (
+        <Table label="Findings" heads={['Finding', 'Severity', 'Why', 'What to do']}>
+          {findings.map((finding) => (
+            <tr key={finding.check + finding.what}>
+              <td class="strong">{finding.what}</td>
+              <td>
+                <Chip state={finding.severity} />
+              </td>
+              <td class="wide">{finding.why}</td>
+              <td class="wide">{finding.remedy}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {statements.map((one) => (
+        <details key={one.statement + one.text}>
+          <summary>
+            {one.statement}: {one.found}
+          </summary>
+          <pre tabIndex={0} role="region" aria-label={`Statement: ${one.statement}`}>
+            {one.text}
+          </pre>
+        </details>
+      ))}
+      {dryRun.run !== null && dryRun.run.rows.length > 0 && (
+        <details>
+          <summary>First rows of the dry run</summary>
+          <Json value={dryRun.run.rows.slice(0, 20)} label="Rows of the dry run" />
+        </details>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,100 @@
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
+
+/** A number in full: 1,234,567. */
+export const count = (n: number): string => whole.format(n)
+/** A number for narrow places: 1.23M. */
+export const brief = (n: number): string => (Math.abs(n) < 10_000 ? whole.format(n) : short.format(n))
+export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`
+export const percent = (share: number): string =>
+  `${share >= 1 ? '100' : (Math.floor(share * 1_000) / 10).toFixed(1)} %`
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const
+
+/** A span of time, as exact as anybody wants it: 850 ms, 12 s, 3 h 10 min. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
+  const at = units.findIndex(([, size]) => ms >= size)
+  const [unit, size] = units[at] ?? units[3]
+  if (unit === 's') return `${ms < 10_000 ? (ms / size).toFixed(1) : Math.round(ms / size)} s`
+  const next = units[at + 1]
+  const rest = next === undefined || unit === 'min' ? 0 : Math.floor((ms % size) / next[1])
+  const main = unit === 'min' && ms < 600_000 ? `${Math.floor(ms / size)} min ${Math.floor((ms % size) / 1_000)} s` : ''
+  return main || `${Math.floor(ms / size)} ${unit}${rest > 0 && next !== undefined ? ` ${rest} ${next[0]}` : ''}`
+}
+
+/** How long ago, or in how long. */
+export function ago(iso: string | null | undefined, now: number = Date.now()): string {
+  if (iso === null || iso === undefined) return '–'
+  const ms = now - Date.parse(iso)
+  if (Math.abs(ms) < 2_000) return 'now'
+  return ms > 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`
+}
+
+let utc = localStorage.getItem('sluice-zone') === 'utc'
+export const inUtc = (): boolean => utc
+export function setUtc(on: boolean): void {
+  utc = on
+  localStorage.setItem('sluice-zone', on ? 'utc' : 'local')
+}
+
+/** A moment on a clock. */
+export function clock(iso: string, { seconds = true }: { seconds?: boolean } = {}): string {
+  const zone = utc ? { timeZone: 'UTC' } : {}
+  const day = new Date(iso).toLocaleDateString('en-CA', zone)
+  const today = new Date().toLocaleDateString('en-CA', zone)
+  const time = new Date(iso).toLocaleTimeString('en-GB', {
+    ...zone,
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(seconds ? { second: '2-digit' } : {}),
+  })
+  return `${day === today ? '' : `${day} `}${time}${utc ? ' UTC' : ''}`
+}
+
+/** Any state as words. */
+export const words = (state: string): string => state.replaceAll('_', ' ')
+export const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
+/** What a state means at a glance. */
+export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'calm'
+
+const tones: Record<string, Tone> = {
+  active: 'busy',
+  verifying: 'busy',
+  running: 'busy',
+  sealed: 'busy',
+  open: 'wait',
+  queued: 'wait',
+  waiting: 'wait',
+  scheduled: 'wait',
+  blocked: 'wait',
+  awaiting_approval: 'warn',
+  held: 'warn',
+  pausing: 'warn',
+  paused: 'warn',
+  disabled: 'warn',
+  cancelling: 'warn',
+  warning: 'warn',
+  warn: 'warn',
+  finished_with_quarantine: 'warn',
+  parked: 'warn',
+  skipped: 'calm',
+  finished: 'good',
+  succeeded: 'good',
+  started: 'good',
+  enabled: 'good',
+  ok: 'good',
+  failed: 'bad',
+  dead: 'bad',
+  quarantined: 'bad',
+  problem: 'bad',
+  refuse: 'bad',
+}
+
+export const toneOf = (state: string): Tone => tones[state] ?? 'calm'

@@ -1,0 +1,57 @@
+import { jsonSchemaOf } from '../args.ts'
+import type { Json } from '../std/json.ts'
+import type { Database } from '../store/database.ts'
+import { place, stretches, transitionsOf, type Stretch, type Transition } from '../store/operation-records.ts'
+import type { OperationRegistry } from './define.ts'
+
+/** An operation that can be started by its name, for those who draw a form for it. */
+export interface StartableOperation {
+  name: string
+  table: string
+  /** Each run waits until a person approves it. */
+  approval: boolean
+  /** The JSON Schema of its args, where the library of its schema can tell; null: it takes none, or cannot tell. */
+  args: Json | null
+  takesArgs: boolean
+}
+
+/** So many cells are enough for any screen. */
+const mostCells = 2_000
+
+/** What is on record of operations: changes of state, stretches of the walk, and what can be started. */
+export class OperationRecords {
+  readonly #deps: { database(): Promise<Database>; registry: OperationRegistry }
+
+  constructor(deps: { database(): Promise<Database>; registry: OperationRegistry }) {
+    this.#deps = deps
+  }
+
+  /** The changes of state of an operation, latest first, with who and why. */
+  async transitions(id: string): Promise<Transition[]> {
+    return transitionsOf((await this.#deps.database()).control, { id, limit: 200 })
+  }
+
+  /** The batches of an operation in the order of their keys, folded into at most so many stretches. */
+  async stretches(id: string, { cells = mostCells }: { cells?: number } = {}): Promise<Stretch[]> {
+    const bounded = Math.min(mostCells, Math.max(1, Math.floor(cells)))
+    return stretches((await this.#deps.database()).control, { id, cells: bounded })
+  }
+
+  /** The names of the database and of the schema that hold all this. */
+  async place(): Promise<{ database: string; schema: string }> {
+    const { control } = await this.#deps.database()
+    const [found] = await place(control)
+    return { database: found?.database ?? '', schema: control.schema }
+  }
+
+  /** The operations that this process can start. */
+  startable(): StartableOperation[] {
+    return this.#deps.registry.definitions.map(({ name, table, approval, schema }) => ({
+      name,
+      table,
+      approval,
+      args: jsonSchemaOf(schema),
+      takesArgs: schema !== undefined,
+    }))
+  }
+}

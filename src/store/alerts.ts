@@ -1,0 +1,133 @@
+import { statement } from './statement.ts'
+
+/** An alert as it is stored: where a rule stands about something. */
+export interface AlertRow {
+  rule: string
+  subject: string
+  firing: boolean
+  severity: 'warning' | 'critical'
+  message: string
+  value: number | null
+  threshold: number | null
+  streak: number
+  looked_at: Date
+  /** When it began or ended. */
+  changed_at: Date
+}
+
+/** Lets one process judge at a time; who comes meanwhile leaves it to the other. For the rest of the transaction. */
+export const lockAlerts = statement<void, { locked: boolean }>(
+  'alert.lock',
+  `select pg_try_advisory_xact_lock(hashtextextended('sluice.alert', 0)) as locked`,
+  () => [],
+)
+
+/** Alerts by when they changed, latest first; those that have never fired are left out. */
+export const listAlerts = statement<{ all: boolean }, AlertRow>(
+  'alert.list',
+  `select rule, subject, firing, severity, message, value, threshold, streak, looked_at, changed_at
+   from sluice.alert
+   where $1 or firing
+   order by firing desc, changed_at desc, rule, subject`,
+  ({ all }) => [all],
+)
+
+/** What a look has found. */
+export type NewStanding = Pick<
+  AlertRow,
+  'rule' | 'subject' | 'firing' | 'severity' | 'message' | 'value' | 'threshold' | 'streak'
+>
+
+/** Writes down where rules stand; gives those that began or ended by that, with how long they were as they were. */
+export const saveAlerts = statement<{ standings: readonly NewStanding[] }, AlertRow & { after_ms: number }>(
+  'alert.save',
+  `with was as (
+     select rule, subject, firing, changed_at from sluice.alert
+   ), saved as (
+     insert into sluice.alert as a (rule, subject, firing, severity, message, value, threshold, streak)
+     select rule, subject, firing, severity, message, value, threshold, streak
+     from jsonb_to_recordset($1::text::jsonb) s(rule text, subject text, firing boolean, severity text, message text,
+       value double precision, threshold double precision, streak integer)
+     order by rule, subject
+     on conflict (rule, subject) do update
+     set firing = excluded.firing, severity = excluded.severity, message = excluded.message, value = excluded.value,
+       threshold = excluded.threshold, streak = excluded.streak, looked_at = clock_timestamp(),
+       changed_at = case when a.firing <> excluded.firing then clock_timestamp() else a.changed_at end
+     returning *
+   )
+   select s.rule, s.subject, s.firing, s.severity, s.message, s.value, s.threshold, s.streak, s.looked_at, s.changed_at,
+     round(1000 * extract(epoch from s.changed_at - coalesce(w.changed_at, s.changed_at)))::bigint as after_ms
+   from saved s
+   left join was w on w.rule = s.rule and w.subject = s.subject
+   where s.firing <> coalesce(w.firing, false)`,
+  ({ standings }) => [JSON.stringify(standings)],
+)
+
+/**
+ * Takes the alerts that changed and were not told elsewhere yet, for a minute: then somebody else may try. The first
+ * look at an alert that has not fired is nothing to tell.
+ */
+export const takeUntold = statement<void, AlertRow>(
+  'alert.takeUntold',
+  `update sluice.alert
+   set telling_at = clock_timestamp()
+   where (told_at is null and firing or told_at < changed_at)
+     and (telling_at is null or telling_at < clock_timestamp() - interval '1 minute' or telling_at < changed_at)
+   returning rule, subject, firing, severity, message, value, threshold, streak, looked_at, changed_at`,
+  () => [],
+)
+
+/** Says that a change was told; a later one was not. */
+export const noteTold = statement<{ rule: string; subject: string; changedAt: Date }, { rule: string }>(
+  'alert.noteTold',
+  `update sluice.alert
+   set told_at = changed_at, telling_at = null
+   where rule = $1 and subject = $2 and date_trunc('milliseconds', changed_at) = $3
+   returning rule`,
+  (p) => [p.rule, p.subject, p.changedAt],
+)
+
+/** What the rules have to know of operations that are not over. */
+export const operationFacts = statement<
+  { heldMs: number },
+  { id: string; name: string; held_ms: number; paused_ms: number; quarantined: number }
+>(
+  'alert.operationFacts',
+  `select o.id, o.name, coalesce(s.held_ms, 0)::bigint as held_ms,
+     case when o.status = 'paused' then round(1000 * extract(epoch from clock_timestamp() - o.status_since)) else 0 end::bigint
+       as paused_ms,
+     coalesce(s.quarantined, 0)::bigint as quarantined
+   from sluice.operation o
+   left join lateral (
+     select sum(hold_ms) filter (where at > clock_timestamp() - $1 * interval '1 millisecond') as held_ms,
+       sum(quarantined) filter (where at > clock_timestamp() - interval '10 minutes') as quarantined
+     from sluice.operation_sample_10s
+     where operation_id = o.id and at > clock_timestamp() - greatest($1, 600000) * interval '1 millisecond') s on true
+   order by o.id
+   limit 1000`,
+  ({ heldMs }) => [heldMs],
+)
+
+/** Schedules that are enabled, with how many of their last ticks in a row led to no success; what still runs is left out. */
+export const scheduleFacts = statement<{ ticks: number }, { name: string; failed: number }>(
+  'alert.scheduleFacts',
+  `select s.name, coalesce(min(t.nth) filter (where not t.failed) - 1, count(t.nth))::int as failed
+   from sluice.schedule s
+   left join lateral (
+     select row_number() over (order by k.tick desc) as nth,
+       k.outcome <> 'started'
+         or exists (select from sluice.job_dead d where d.id = k.job_id)
+         or exists (select from sluice.operation_history h
+              where h.id = k.operation_id and h.status in ('failed', 'cancelled')) as failed
+     from (select tick, outcome, job_id, operation_id
+       from sluice.schedule_tick
+       where schedule = s.name
+         and not exists (select from sluice.job j where j.id = job_id)
+         and not exists (select from sluice.operation o where o.id = operation_id)
+       order by tick desc
+       limit $1) k) t on true
+   where s.enabled
+   group by s.name
+   order by s.name`,
+  ({ ticks }) => [ticks],
+)

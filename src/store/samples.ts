@@ -1,0 +1,189 @@
+import { statement, type Statement } from './statement.ts'
+
+/** How much time one sample stands for. */
+export type Span = '10s' | '1m' | '1h'
+
+/** Which samples: of one queue, operation or signal, or of all (null); of so long before a moment, or before now. */
+export interface SampleFilter {
+  name: string | null
+  withinMs: number
+  until: Date | null
+  limit: number
+}
+
+/** A queue in one span. */
+export interface QueueSampleRow {
+  queue: string
+  at: Date
+  enqueued: number
+  started: number
+  finished: number
+  failed: number
+  died: number
+  /** Jobs by how long they waited, and by how long they ran; see `samples/histogram.ts`. */
+  wait: number[]
+  run: number[]
+  /** Null: nobody has looked. */
+  depth: number | null
+  oldest_ms: number | null
+}
+
+/** An operation in one span. */
+export interface OperationSampleRow {
+  operation_id: string
+  at: Date
+  name: string
+  rows_seen: number
+  rows_changed: number
+  batches: number
+  sub_batches: number
+  quarantined: number
+  wal_bytes: number
+  /** Sub-batches by how long they took. */
+  run: number[]
+  size: number | null
+  target_ms: number | null
+  status: string | null
+  lanes: number | null
+  pace: number | null
+  share: number | null
+  limiter: string | null
+  hold_ms: number
+  progress: number | null
+}
+
+/** A health signal in one span. */
+export interface SignalSampleRow {
+  signal: string
+  /** Empty: it is about the server. */
+  table_name: string
+  at: Date
+  value: number
+  soft: number
+  hard: number
+}
+
+type Reader<R> = Readonly<Record<Span, Statement<SampleFilter, R>>>
+
+const bind = (f: SampleFilter): unknown[] => [f.name, f.withinMs, f.until, f.limit]
+
+const during = `at > coalesce($3::timestamptz, clock_timestamp()) - $2 * interval '1 millisecond'
+     and at <= coalesce($3::timestamptz, clock_timestamp())`
+
+/** The latest ones, oldest first. */
+const ofQueues = (span: Span): Statement<SampleFilter, QueueSampleRow> =>
+  statement(
+    'sample.queues',
+    `select *
+     from (select queue, at, enqueued, started, finished, failed, died, wait::float8[], run::float8[], depth,
+         oldest_ms
+       from sluice.queue_sample_${span}
+       where ($1::text is null or queue = $1) and ${during}
+       order by at desc, queue
+       limit $4) s
+     order by at, queue`,
+    bind,
+  )
+
+const ofOperations = (span: Span): Statement<SampleFilter, OperationSampleRow> =>
+  statement(
+    'sample.operations',
+    `select *
+     from (select operation_id, at, name, rows_seen, rows_changed, batches, sub_batches, quarantined, wal_bytes,
+         run::float8[], size, target_ms, status, lanes, pace, share, limiter, hold_ms, progress
+       from sluice.operation_sample_${span}
+       where ($1::text is null or operation_id = $1::uuid) and ${during}
+       order by at desc, operation_id
+       limit $4) s
+     order by at, operation_id`,
+    bind,
+  )
+
+const ofSignals = (span: Span): Statement<SampleFilter, SignalSampleRow> =>
+  statement(
+    'sample.signals',
+    `select *
+     from (select signal, table_name, at, value, soft, hard
+       from sluice.signal_sample_${span}
+       where ($1::text is null or signal = $1) and ${during}
+       order by at desc, signal, table_name
+       limit $4) s
+     order by at, signal, table_name`,
+    bind,
+  )
+
+const bySpan = <R>(make: (span: Span) => Statement<SampleFilter, R>): Reader<R> => ({
+  '10s': make('10s'),
+  '1m': make('1m'),
+  '1h': make('1h'),
+})
+
+export const queueSamples = bySpan(ofQueues)
+export const operationSamples = bySpan(ofOperations)
+export const signalSamples = bySpan(ofSignals)
+
+/** How long a queue is. */
+export interface QueueDepth {
+  queue: string
+  /** Jobs that are due and that nobody has claimed. */
+  depth: number
+  /** There are so many that some pages of the table were counted for all. */
+  estimated: boolean
+  oldest_ms: number | null
+}
+
+/** How long all queues are, at a cost that does not grow with them. */
+export const queueDepths = statement<void, QueueDepth>(
+  'sample.queueDepths',
+  `select queue, depth, estimated, oldest_ms
+   from sluice.queue_depths()
+   order by queue`,
+  () => [],
+)
+
+/** What a process has counted since the last time; lists by duration as in {@link QueueSampleRow}. */
+export interface Counts {
+  queues: (Omit<QueueSampleRow, 'at' | 'depth' | 'oldest_ms'> & object)[]
+  operations: Pick<
+    OperationSampleRow,
+    | 'operation_id'
+    | 'name'
+    | 'rows_seen'
+    | 'rows_changed'
+    | 'batches'
+    | 'sub_batches'
+    | 'quarantined'
+    | 'wal_bytes'
+    | 'run'
+    | 'size'
+    | 'target_ms'
+  >[]
+  signals: Omit<SignalSampleRow, 'at'>[]
+}
+
+/**
+ * Writes counts, and takes the gauges if nobody has in this span (`taken`). The same number of the same worker counts
+ * once. `workerId` null: a process that only enqueues.
+ */
+export const writeSamples = statement<
+  { workerId: string | null; number: number; counts: Counts },
+  { taken: boolean; next_ms: number }
+>('sample.write', `select taken, next_ms from sluice.write_samples($1, $2, $3::text::jsonb)`, (p) => [
+  p.workerId,
+  p.number,
+  JSON.stringify(p.counts),
+])
+
+/** Makes sure that samples have a partition to go to. */
+export const createSamplePartitions = statement<void, { created: number }>(
+  'sample.createPartitions',
+  `select sluice.create_sample_partitions() as created`,
+  () => [],
+)
+
+/** Drops what is older than its retention. */
+export const dropSamplePartitions = statement<{ keepDays: number }, { dropped: number }>(
+  'sample.dropPartitions',
+  `select sluice.drop_sample_partitions($1) as dropped`,
+  ({ keepDays }) => [keepDays],
+)

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../support/wait.ts'
+import { ask, charge, countUp, dashboardPlace, welcome, type DashboardPlace } from './place.ts'
+
+describe('the API of the dashboard', () => {
+  let place: DashboardPlace
+  const get = (path: string, role = 'admin') => ask(place.origin, path, { role })
+  const post = (path: string, body: unknown, role = 'admin') => ask(place.origin, path, { role, body })
+  beforeAll(async () => {
+    place = await dashboardPlace()
+  })
+  afterAll(async () => place[Symbol.asyncDispose]())
+
+  test('tells who looks, and where', async () => {
+    const { status, json } = await get('/session', 'viewer')
+    expect(status).toBe(200)
+    expect(json).toMatchObject({ user: 'the viewer', role: 'viewer', environment: 'test', schema: 'sluice' })
+    expect(json.database).toMatch(/^test_/)
+  })
+
+  test('shows what can be started, with a form for its args', async () => {
+    const { json } = await get('/definitions')
+    expect(json.definitions.map((one: { name: string }) => one.name)).toEqual(['count-up', 'delete-done'])
+    expect(json.definitions[1].args).toMatchObject({ type: 'object', properties: { above: { type: 'integer' } } })
+    expect(json.definitions[0]).toMatchObject({ takesArgs: false, args: null })
+  })
+
+  test('plans without changing anything, and starts', async () => {
+    const plan = await post('/plan', { name: 'delete-done', args: { above: 2_990 } })
+    expect(plan.status).toBe(200)
+    expect(plan.json.plan).toMatchObject({ name: 'delete-done', table: expect.stringContaining('counters') })
+    expect(await place.db.value('select count(*)::int from counters')).toBe(3_000)
+    const wrong = await post('/plan', { name: 'delete-done', args: { above: 'x' } })
+    expect(wrong).toMatchObject({ status: 400, json: { error: { code: 'ARGS_INVALID' } } })
+    const started = await post('/start', { name: 'delete-done', args: { above: 2_990 } })
+    expect(started.json).toMatchObject({ duplicate: false })
+    const shown = await get(`/operations/${started.json.id}`)
+    expect(shown.json.operation).toMatchObject({
+      state: 'queued',
+      actor: 'the admin',
+      verbs: expect.arrayContaining(['pause', 'cancel', 'set']),
+    })
+    expect((await get(`/operations/${started.json.id}`, 'viewer')).json.operation.verbs).toEqual([])
+  })
+
+  test('acts only on what is in the state that was seen', async () => {
+    const { id } = await place.sluice.operations.start(countUp)
+    const at = `/operations/${id}`
+    const stale = await post(`${at}/pause`, { expectedState: 'active' })
+    expect(stale).toMatchObject({ status: 409, json: { error: { code: 'STATE_CHANGED' } } })
+    const paused = await post(`${at}/pause`, { expectedState: 'queued', reason: 'lunch' })
+    expect(paused.json.operation).toMatchObject({ state: 'paused', reason: 'lunch' })
+    const again = await post(`${at}/pause`, { expectedState: 'queued' })
+    expect(again).toMatchObject({ status: 409, json: { error: { code: 'STATE_CHANGED' } } })
+    const set = await post(`${at}/set`, { expectedState: 'paused', pace: 0.5, lanes: 2, window: '' })
+    expect(set.json.operation).toMatchObject({ pace: 0.5, lanes: 2, window: null })
+    expect((await post(`${at}/resume`, { expectedState: 'paused' })).json.operation.state).toBe('queued')
+    expect((await post(`${at}/cancel`, { expectedState: 'queued' })).json.operation.state).toBe('cancelled')
+    const { json } = await get(`${at}/records`)
+    expect(json.transitions.map((one: { to: string }) => one.to)).toEqual(['cancelled', 'queued', 'paused', 'queued'])
+    expect(json.transitions[2]).toMatchObject({ actor: 'the admin', reason: 'lunch' })
+  })
+
+  test('shows jobs, and changes their course', async () => {
+    const { jobs } = place.sluice
+    const later = await jobs.enqueue(welcome, undefined, { in: '1h' })
+    const { json } = await get('/jobs?states=scheduled&queue=mail')
+    expect(json.jobs).toMatchObject([{ id: later.id, state: 'scheduled', name: 'welcome' }])
+    expect((await get(`/jobs/${later.id}`)).json.job.verbs).toEqual(['run', 'cancel', 'discard'])
+    expect((await post(`/jobs/${later.id}/run`, { expectedState: 'waiting' })).status).toBe(409)
+    expect((await post(`/jobs/${later.id}/run`, { expectedState: 'scheduled' })).json.job.state).toBe('waiting')
+    expect((await post(`/jobs/${later.id}/discard`, { expectedState: 'waiting' })).json.job.state).toBe('discarded')
+    expect((await get('/jobs/999999999')).status).toBe(404)
+  })
+
+  test('groups failed jobs by what went wrong, and takes up or discards a group', async () => {
+    const { sluice } = place
+    await sluice.jobs.enqueueMany(
+      charge,
+      [...Array(7).keys()].map((n) => ({ card: `bad-${n}` })),
+    )
+    await sluice.start()
+    await until('all have failed', async () => (await get('/failed')).json.looked === 7)
+    const [group] = (await get('/failed')).json.groups
+    expect(group).toMatchObject({ name: 'charge', queue: 'billing', state: 'dead', jobs: 7, error: { name: 'Error' } })
+    expect(group.perHour.reduce((a: number, b: number) => a + b, 0)).toBe(7)
+    const at = `/failed/${group.fingerprint}`
+    expect((await post(at, { action: 'discard', expectedJobs: 3 })).json.error.code).toBe('STATE_CHANGED')
+    expect((await get(`/jobs?states=dead&fingerprint=${group.fingerprint}`)).json.jobs).toHaveLength(7)
+    expect((await get(`/jobs?states=dead&fingerprint=${'0'.repeat(32)}`)).json.jobs).toEqual([])
+    expect((await post(at, { action: 'retry', expectedJobs: 7 })).status).toBe(200)
+    const attempts = async (): Promise<number> => place.db.value('select count(*)::int from sluice.job_attempt')
+    await until(
+      'all have failed again',
+      async () => (await attempts()) === 14 && (await get('/failed')).json.looked === 7,
+    )
+    expect((await post(at, { action: 'discard', expectedJobs: 7 })).status).toBe(200)
+    await until('all are discarded', async () => (await get('/failed')).json.looked === 0)
+    expect((await get('/jobs?states=discarded&name=charge')).json.jobs).toHaveLength(7)
+  })
+
+  test('shows queues, pauses them and slows them down', async () => {
+    expect((await post('/queues/billing/pause', { expectedState: 'open' })).json.queue).toMatchObject({
+      paused: true,
+      pausedBy: 'the admin',
+    })
+    expect((await post('/queues/billing/pause', { expectedState: 'open' })).status).toBe(409)
+    expect((await post('/queues/billing/resume', { expectedState: 'paused' })).json.queue.paused).toBe(false)
+    expect((await post('/queues/billing/limit', { limit: 10, per: '1m' })).json.queue.rate).toEqual({
+      limit: 10,
+      perMs: 60_000,
+    })
+    expect((await post('/queues/billing/limit', {})).json.queue.rate).toBeNull()
+    expect((await post('/queues/none/pause', { expectedState: 'open' })).status).toBe(404)
+  })
+
+  test('shows schedules, runs one and stops one', async () => {
+    const list = await get('/schedules')
+    expect(list.json.schedules).toMatchObject([{ name: 'nightly', rule: '0 3 * * *', enabled: true, ticks: [] }])
+    expect((await post('/schedules/nightly/run', {})).json.tick).toMatchObject({
+      outcome: 'started',
+      actor: 'the admin',
+    })
+    expect(
+      (await post('/schedules/nightly/disable', { expectedState: 'enabled', reason: 'holidays' })).json.schedule,
+    ).toMatchObject({ enabled: false, disabledBy: 'the admin' })
+    expect((await post('/schedules/nightly/enable', { expectedState: 'disabled' })).json.schedule.enabled).toBe(true)
+  })
+
+  test('shows machines, batches, workers, health and itself', async () => {
+    expect((await get('/machines')).json.machines[0]).toMatchObject({
+      name: 'order',
+      states: [
+        { state: 'new', rows: 30 },
+        { state: 'paid', rows: 30 },
+        { state: 'sent', rows: 30 },
+        { state: 'cancelled', rows: 0 },
+      ],
+    })
+    const { id } = await place.sluice.batches.open({ description: 'a hundred letters' })
+    expect((await get('/batches')).json.batches).toMatchObject([{ id, description: 'a hundred letters' }])
+    expect((await post(`/batches/${id}/cancel`, { expectedState: 'open' })).json.batch.state).toBe('cancelled')
+    expect((await get(`/batches/${id}`)).json.batch).toMatchObject({ id, failures: [] })
+    expect((await get('/workers')).json.workers).toHaveLength(1)
+    expect((await get('/health')).json.findings.length).toBeGreaterThan(5)
+    expect((await get('/about')).json).toMatchObject({ pendingMigrations: [], schema: 'sluice' })
+  })
+
+  test('describes itself by the contract', async () => {
+    const { json } = await get('/openapi.json')
+    expect(json.openapi).toBe('3.1.0')
+    expect(json.paths['/operations/{id}/pause'].post).toMatchObject({
+      operationId: 'operations.pause',
+      'x-role': 'operator',
+    })
+    expect(json.paths['/jobs'].get.parameters.map((one: { name: string }) => one.name)).toContain('fingerprint')
+  })
+})

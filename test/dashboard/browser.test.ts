@@ -1,0 +1,129 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../support/wait.ts'
+import { axe, openBrowser, visit } from './browser.ts'
+import { charge, countUp, dashboardPlace, welcome, type DashboardPlace } from './place.ts'
+
+describe('the pages of the dashboard', () => {
+  let place: DashboardPlace
+  let browser: Browser
+  beforeAll(async () => {
+    ;[place, browser] = await Promise.all([dashboardPlace({ environment: 'production' }), openBrowser()])
+    const { sluice } = place
+    await sluice.start()
+    await sluice.jobs.enqueueMany(
+      charge,
+      [...Array(12).keys()].map((n) => ({ card: n % 2 === 0 ? `bad-${n}` : `ok-${n}` })),
+    )
+    await sluice.jobs.enqueue(welcome, undefined, { in: '1h' })
+    await sluice.batches.open({ description: 'a hundred letters' })
+    await sluice.schedules.run('nightly')
+    await until('some have failed', async () => (await sluice.jobs.failures())[0]?.jobs === 6)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await place?.[Symbol.asyncDispose]()
+  })
+
+  test('follow an operation, pause it, resume it, and see its end', async () => {
+    const { sluice, origin } = place
+    await using visited = await visit(browser, { origin, role: 'operator' })
+    const { page, problems } = visited
+    const { id } = await sluice.operations.start(countUp)
+    await page.goto(`${origin}/operations/${id}`)
+    await page.getByRole('button', { name: 'Pause' }).click({ timeout: 20_000 })
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Reason').fill('a look around')
+    await dialog.getByRole('button', { name: 'Pause' }).click()
+    await page.locator('h1 .chip', { hasText: 'Paused' }).waitFor({ timeout: 20_000 })
+    expect(await sluice.operations.get(id)).toMatchObject({ state: 'paused', reason: 'a look around' })
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await dialog.getByRole('button', { name: 'Resume' }).click()
+    await page.locator('h1 .chip', { hasText: 'Finished' }).waitFor({ timeout: 60_000 })
+    expect(await page.locator('.progress strong').textContent()).toBe('100 %')
+    await page.getByRole('tab', { name: 'History' }).click()
+    await page.getByText('a look around').first().waitFor()
+    expect(problems).toEqual([])
+  })
+
+  test('cancel needs the typed name in production, and a stale page changes nothing', async () => {
+    const { sluice, origin } = place
+    await using visited = await visit(browser, { origin, role: 'operator' })
+    const { page } = visited
+    const { id } = await sluice.operations.start(countUp)
+    await page.goto(`${origin}/operations/${id}`)
+    await page.getByRole('button', { name: 'Cancel' }).click({ timeout: 20_000 })
+    const dialog = page.getByRole('dialog')
+    const confirm = dialog.getByRole('button', { name: 'Cancel' })
+    expect(await confirm.isDisabled()).toBe(true)
+    await dialog.getByLabel(/Type count-up/).fill('count-up')
+    await sluice.operations.pause(id)
+    await until('it is paused', async () => (await sluice.operations.get(id)).state === 'paused')
+    await confirm.click()
+    await dialog.getByText('Nothing was changed').waitFor()
+    expect((await sluice.operations.get(id)).state).toBe('paused')
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await page.locator('h1 .chip', { hasText: 'Paused' }).waitFor({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.getByLabel(/Type count-up/).fill('count-up')
+    await confirm.click()
+    await page.locator('h1 .chip', { hasText: 'Cancelled' }).waitFor({ timeout: 20_000 })
+  })
+
+  test('retry a group of failed jobs', async () => {
+    const { origin, db } = place
+    await using visited = await visit(browser, { origin, role: 'operator' })
+    const { page } = visited
+    await page.goto(`${origin}/failed`)
+    await page.getByRole('button', { name: 'Retry charge' }).click({ timeout: 20_000 })
+    const attempts = async (): Promise<number> => db.value('select count(*)::int from sluice.job_attempt')
+    const before = await attempts()
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry 6 jobs' }).click()
+    await until('all six ran again', async () => (await attempts()) === before + 6)
+  })
+
+  test('show a viewer no buttons, and a stranger nothing', async () => {
+    const { origin } = place
+    await using viewer = await visit(browser, { origin, role: 'viewer' })
+    await viewer.page.goto(`${origin}/queues`)
+    await viewer.page.getByRole('table').waitFor({ timeout: 20_000 })
+    expect(await viewer.page.locator('main').getByRole('button').count()).toBe(0)
+    await using stranger = await visit(browser, { origin })
+    const answer = await stranger.page.goto(`${origin}/operations`)
+    expect(answer?.status()).toBe(401)
+    expect(await stranger.page.locator('h1').textContent()).toBe('Not signed in')
+  })
+
+  test('are accessible in both themes, and load nothing from elsewhere', { timeout: 180_000 }, async () => {
+    const { origin, sluice } = place
+    const [operation] = await sluice.operations.list({ limit: 1 })
+    const [failed] = (await sluice.jobs.list({ states: ['dead'] })).jobs
+    const details = [`operations/${operation?.id}`, 'new?name=delete-done', `jobs/${failed?.id}`]
+    const lists = [
+      'operations',
+      'jobs',
+      'queues',
+      'failed',
+      'schedules',
+      'machines',
+      'batches',
+      'workers',
+      'health',
+      'audit',
+    ]
+    await using visited = await visit(browser, { origin, role: 'admin' })
+    const { page, problems } = visited
+    const found: string[] = []
+    for (const path of [...lists, 'about', ...details]) {
+      await page.emulateMedia({ colorScheme: 'light' })
+      await page.goto(`${origin}/${path}`)
+      await page.locator('main h1').waitFor({ timeout: 20_000 })
+      await page.locator('.loading').waitFor({ state: 'detached', timeout: 20_000 })
+      for (const finding of await axe(page)) found.push(`${path}: ${finding}`)
+      await page.emulateMedia({ colorScheme: 'dark' })
+      for (const finding of await axe(page)) found.push(`${path} in the dark: ${finding}`)
+    }
+    expect(found).toEqual([])
+    expect(problems).toEqual([])
+  })
+})
