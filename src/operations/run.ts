@@ -206,7 +206,14 @@ async function commit(
   run.held.progress()
   run.outcomes.ok()
   const { walBytes } = result
-  const counts = { rowsSeen: next.rows, rowsMatched, rowsChanged, elapsedMs: Math.round(ms), walBytes, targetMs: aimedMs(run, work) }
+  const counts = {
+    rowsSeen: next.rows,
+    rowsMatched,
+    rowsChanged,
+    elapsedMs: Math.round(ms),
+    walBytes,
+    targetMs: aimedMs(run, work),
+  }
   run.telemetry.emit('sub-batch.committed', { ...about(run), ...counts })
   // The rest is between transactions, never inside one.
   const signal = work.resting

@@ -24,6 +24,7 @@ const options = {
       sluice: [`${root}src/index.ts`],
       'sluice/adapters': [`${root}src/adapters/index.ts`],
       'sluice/embedded': [`${root}src/embedded/index.ts`],
+      'sluice/metrics': [`${root}src/metrics/index.ts`],
       'sluice/testing': [`${root}src/testing/index.ts`],
     },
   },
