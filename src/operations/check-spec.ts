@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { problemOfPaths } from '../std/mask.ts'
 import { didYouMean } from '../std/suggest.ts'
 import type { AnySpec } from './define.ts'
 import { checkVacuum } from './vacuum.ts'
@@ -36,6 +37,8 @@ export function checkSpec(spec: AnySpec, further: readonly string[]): void {
     refuse('"commit" cannot be later with external effects: what has happened outside must not be forgotten inside')
   }
   checkVacuum(spec.vacuum, refuse)
+  const path = problemOfPaths(spec.redact ?? [])
+  if (path !== undefined) refuse(`"redact" ${path}`)
   for (const [key, words] of Object.entries(choices)) {
     const value = spec[key as keyof typeof choices]
     if (value !== undefined && !words.includes(value)) refuse(`"${key}" must be ${words.join(' or ')}`)

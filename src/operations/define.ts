@@ -83,6 +83,8 @@ interface CommonSpec<Args> {
    * take the last ones back, rows and checkpoint together, and they are done again. Faster, and not kind to others.
    */
   commit?: 'wait' | 'later'
+  /** Paths of args that nobody may see, such as `args.token`: masked wherever it is shown, and in its errors. */
+  redact?: readonly string[]
 }
 
 /** An operation that changes the database, and nothing else: each sub-batch takes effect once. */
@@ -136,6 +138,7 @@ export interface OperationDefinition<in Input = never> {
   readonly window: Window | undefined
   readonly vacuum: VacuumOptions | undefined
   readonly commit: 'wait' | 'later'
+  readonly redact: readonly string[]
   /** What it does to its rows, where a preset knows. */
   readonly changes: Changes
   /** The schema of its args; undefined: it takes none. */
@@ -162,6 +165,7 @@ const defaults = {
   commit: 'wait',
   reads: 'primary',
   quarantineLimit: 1_000,
+  redact: [],
   approval: false,
 } as const
 
