@@ -10,9 +10,11 @@ import type { MachineDefinition } from './machines/define.ts'
 import type { OperationDefinition } from './operations/define.ts'
 import type { WorkerOptions } from './operations/worker.ts'
 import type { ScheduleDefinition } from './schedules/define.ts'
+import { knownOf } from './schedules/known.ts'
 import type { ReconcilerDefinition } from './reconcilers/define.ts'
 import type { SweepDefinition } from './sweeps/define.ts'
 import { parseDuration, type Duration } from './std/duration.ts'
+import { problemOfPaths } from './std/mask.ts'
 import { didYouMean } from './std/suggest.ts'
 import type { DatabaseOptions } from './store/database.ts'
 import { checkSchemaName } from './store/statement.ts'
@@ -72,6 +74,8 @@ export interface SluiceConfig {
   history?: { keep?: Duration; jobs?: Duration; deadJobs?: Duration; samples?: Duration }
   /** When to call a person, and how. */
   alerts?: AlertConfig
+  /** Paths of args of all jobs and operations that nobody may see, such as `args.token`. */
+  redact?: readonly string[]
   /** The embedded PostgreSQL, for development. */
   embedded?: { dataDir?: string; port?: number }
 }
@@ -110,6 +114,7 @@ export interface ResolvedConfig {
   inboxes: readonly InboxDefinition[]
   sweeps: readonly SweepDefinition[]
   alerts: AlertOptions
+  redact: readonly string[]
   keepSampleDays: number
 }
 
@@ -152,6 +157,7 @@ const known = {
     'timeouts',
     'history',
     'alerts',
+    'redact',
     'embedded',
   ],
   worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
@@ -192,36 +198,15 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     },
     jobWorker,
     governor: resolveGovernor(config),
-    ...withTargets(config),
+    ...knownOf(config),
     machines: config.machines ?? [],
     reconcilers: config.reconcilers ?? [],
     inboxes: config.inboxes ?? [],
     sweeps: config.sweeps ?? [],
     alerts: resolveAlerts(config.alerts),
+    redact: checkedPaths(config.redact),
     keepSampleDays: daysOf('history.samples', config.history?.samples ?? defaults.history.samples),
   }
-}
-
-/** A process that keeps a schedule knows what it starts. */
-function withTargets({
-  operations = [],
-  jobs = [],
-  schedules = [],
-}: SluiceConfig): Pick<ResolvedConfig, 'operations' | 'jobs' | 'schedules'> {
-  const targets = schedules.map(({ target }) => target)
-  const scheduledJobs = targets.flatMap((target) => (target.kind === 'job' ? [target.definition] : []))
-  const scheduledOperations = targets.flatMap((target) => (target.kind === 'operation' ? [target.definition] : []))
-  return {
-    operations: [...operations, ...unlisted(operations, scheduledOperations)],
-    jobs: [...jobs, ...unlisted(jobs, scheduledJobs)],
-    schedules,
-  }
-}
-
-function unlisted<T extends { name: string }>(listed: readonly T[], wanted: readonly T[]): T[] {
-  const byName = new Map(wanted.map((one) => [one.name, one]))
-  for (const { name } of listed) byName.delete(name)
-  return [...byName.values()]
 }
 
 function resolveJobs({ worker, history }: SluiceConfig): JobOptions {
@@ -266,6 +251,12 @@ function duration(option: string, value: unknown, leastMs = 1): number {
   const ms = parseDuration(value)
   if (ms !== undefined && ms >= leastMs && ms <= longest) return Math.round(ms)
   throw invalid(option, `must be a time such as "30s" or "5m", at least ${leastMs} ms, not ${JSON.stringify(value)}`)
+}
+
+function checkedPaths(paths: readonly string[] = []): readonly string[] {
+  const problem = problemOfPaths(paths)
+  if (problem !== undefined) throw invalid('redact', problem)
+  return paths
 }
 
 function daysOf(option: string, value: unknown): number {

@@ -107,7 +107,7 @@ export class Sluice implements AsyncDisposable {
   constructor(config: SluiceConfig = {}) {
     this.#given = config
     this.#config = resolveConfig(config, process.env)
-    const { operations, schedules, machines, reconcilers, inboxes, sweeps } = this.#config
+    const { operations, schedules, machines, reconcilers, inboxes, sweeps, redact } = this.#config
     const telemetry = this.#telemetry
     const database = (): Promise<Database> => this.#connect()
     const wake = (): void => this.#shift?.crew.wake()
@@ -116,12 +116,14 @@ export class Sluice implements AsyncDisposable {
     this.alerts = new Alerts(this.#config.alerts, { database, telemetry })
     this.tenants = new Tenants(database)
     this.queues = new Queues({ database, telemetry })
-    this.jobs = new Jobs({ database, telemetry, wake, idle: () => this.#shift?.crew.idle === true })
+    const secret = (name: string): readonly string[] =>
+      this.#jobRegistry.has(name) ? this.#jobRegistry.find(name).redact : redact
+    this.jobs = new Jobs({ database, telemetry, wake, redact: secret, idle: () => this.#shift?.crew.idle === true })
     const { jobs } = this
     this.batches = new Batches({ database, telemetry, jobs, wake })
     this.#registry = new Registry('operation', operations)
     const work = (names: string[]): Promise<AsyncDisposable> => this.#workOn(names)
-    this.operations = new Operations({ database, telemetry, registry: this.#registry, work })
+    this.operations = new Operations({ database, telemetry, redact, registry: this.#registry, work })
     this.#inboxRegistry = new Registry('inbox', inboxes)
     this.inboxes = new Inboxes({ database, telemetry, entrance: jobs.entrance, registry: this.#inboxRegistry })
     this.machines = new Machines({ database, jobs, registry: new Registry<MachineDefinition>('machine', machines) })
@@ -140,9 +142,8 @@ export class Sluice implements AsyncDisposable {
 
   /** @internal What `sluice/testing` needs of the engine. */
   get jobBench(): JobBench {
-    const database = (): Promise<Database> => this.#connect()
-    const [enqueue, batch] = [this.#enqueue, this.#batch]
-    return new JobBench({ database, telemetry: this.#telemetry, registry: this.#jobRegistry, enqueue, batch })
+    const [enqueue, batch, registry, telemetry] = [this.#enqueue, this.#batch, this.#jobRegistry, this.#telemetry]
+    return new JobBench({ database: () => this.#connect(), telemetry, registry, enqueue, batch })
   }
 
   /** @internal What `sluice/testing` needs of schedules. */
@@ -168,8 +169,12 @@ export class Sluice implements AsyncDisposable {
     const { queues, concurrency } = this.#config.jobWorker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
-    const { names: sweeps } = this.#sweepRegistry
-    const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
+    const skills = {
+      jobs: registry.names,
+      sweeps: this.#sweepRegistry.names,
+      queues: Object.keys(queues ?? {}),
+      concurrency,
+    }
     const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
     const governor = this.#govern(database)
     const reconcilers = new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs })
@@ -265,11 +270,8 @@ export class Sluice implements AsyncDisposable {
 
   /** A worker beside the usual one, for some of the operations only. */
   async #workOn(names: string[]): Promise<AsyncDisposable> {
-    const registry = new Registry(
-      'operation',
-      this.#config.operations.filter(({ name }) => names.includes(name)),
-    )
-    const [database, telemetry] = [await this.#connect(), this.#telemetry]
+    const some = this.#config.operations.filter(({ name }) => names.includes(name))
+    const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, new Registry('operation', some)]
     const governor = this.#govern(database)
     const worker = new Worker(this.#config.worker, { database, registry, telemetry, governor, crews: [governor] })
     await worker.start()

@@ -15,6 +15,7 @@
 import { randomUUID } from 'node:crypto'
 import { errorRecord } from '../std/error-record.ts'
 import {
+  forgetAlerts,
   listAlerts,
   lockAlerts,
   noteTold,
@@ -91,6 +92,7 @@ export class Alerts {
     const changed = await control.transaction(async (tx) => {
       const [lock] = await lockAlerts(tx)
       if (lock?.locked !== true) return []
+      await forgetAlerts(tx)
       const standings = standingsOf(await this.#judgements(tx), await listAlerts(tx, { all: true }))
       return standings.length === 0 ? [] : saveAlerts(tx, { standings })
     })
@@ -148,7 +150,7 @@ function groupByQueue(rows: readonly QueueSampleRow[]): Map<string, QueueSampleR
 }
 
 /** Where each rule stands after this look. What nobody speaks of any more is well; what was and stays well is left out. */
-export function standingsOf(judgements: readonly Judgement[], before: readonly AlertRow[]): NewStanding[] {
+function standingsOf(judgements: readonly Judgement[], before: readonly AlertRow[]): NewStanding[] {
   const known = new Map(before.map((row) => [`${row.rule} ${row.subject}`, row]))
   const judged = new Set(judgements.map(({ rule, subject }) => `${rule} ${subject}`))
   const gone = before.flatMap((row): Judgement[] =>

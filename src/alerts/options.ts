@@ -4,7 +4,7 @@ import { didYouMean } from '../std/suggest.ts'
 import type { OperationLimits, QueueLimits } from './rules.ts'
 import { resolveWebhook, type WebhookConfig, type WebhookOptions } from './webhook.ts'
 
-/** From where on a queue needs a person. What is left out has a default; see {@link alertDefaults}. */
+/** From where on a queue needs a person. What is left out has a default. */
 export interface QueueAlertConfig {
   /** Growth over five minutes, in percent per minute, while at least `floor` jobs wait. */
   growth?: number
@@ -32,7 +32,7 @@ export interface AlertConfig {
 }
 
 /** The defaults, each for a reason. */
-export const alertDefaults = {
+const alertDefaults = {
   /** Twice as much within a quarter of an hour, and enough of it that workers do not catch up by chance. */
   queue: { growth: 5, floor: 1_000, wait: '5m', ahead: '15m', dead: 10 },
   operations: { held: '30m', paused: '1 day', quarantined: 100 },

@@ -16,6 +16,7 @@
  * On a crash nothing is half done: a member either has ended and is counted, or has done neither and runs again. The
  * sweep is for what should not happen (counters changed by hand, rows removed) and for a cancel that was interrupted.
  */
+import { audited, type Who } from '../store/audit.ts'
 import type { EnqueuedJob } from '../jobs/enqueue.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { reportBatches } from '../jobs/members.ts'
@@ -123,13 +124,18 @@ export class Batches {
    * Ends what is left of a batch of jobs, and of those inside of it: members that wait at once, running ones by their
    * signal. Then it is over: `onComplete` is called, `onSuccess` is not.
    */
-  async cancel(id: number, { reason = 'cancelled by a person' }: { reason?: string } = {}): Promise<BatchStatus> {
+  async cancel(id: number, who: Who = {}): Promise<BatchStatus> {
     const { telemetry, jobs } = this.#deps
     const database = await this.#deps.database()
-    const why = storable(reason, 2_000)
+    const why = storable(who.reason ?? 'cancelled by a person', 2_000)
     await explained(id, async () => {
-      const [cancelled] = await store.cancelBatch(database.control, { id: checkBatchId(id), reason: why })
-      reportBatches(telemetry, cancelled?.news ?? [])
+      const news = await audited(database, who, async (tx) => {
+        const [cancelled] = await store.cancelBatch(tx, { id: checkBatchId(id), reason: why })
+        const result = cancelled?.news ?? []
+        const act = { action: 'batch.cancel', target: String(id), after: { state: 'cancelled' } }
+        return { result, act: result.length === 0 ? undefined : act }
+      })
+      reportBatches(telemetry, news)
     })
     await endMembers({ database, telemetry, jobs }, { id, reason: why })
     return this.get(id)

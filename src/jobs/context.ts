@@ -1,3 +1,4 @@
+import { scrub, secretsAt } from '../std/mask.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Attempt } from './attempt.ts'
@@ -52,7 +53,9 @@ export class Context implements HandlerContext {
 
   get log(): JobContext<unknown>['log'] {
     const { job, definition } = this.#attempt
-    return (message, fields = {}) =>
-      this.#tools.telemetry.emit('job.logged', { jobId: job.id, name: definition.name, message, fields })
+    return (message, fields = {}) => {
+      const said = scrub({ message, fields }, secretsAt(job.args, definition.redact))
+      this.#tools.telemetry.emit('job.logged', { jobId: job.id, name: definition.name, ...said })
+    }
   }
 }

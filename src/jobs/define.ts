@@ -4,6 +4,7 @@ import { SluiceError } from '../errors.ts'
 import type { Registry } from '../runtime/registry.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import type { Json } from '../std/json.ts'
+import { problemOfPaths } from '../std/mask.ts'
 import { quoted } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
 import type { Connection } from '../store/connection.ts'
@@ -94,6 +95,8 @@ interface CommonSpec<Args> {
   concurrency?: { limit: number; key(args: Args): string }
   /** An attempt may take so long. Default: 10 minutes. */
   timeout?: Duration
+  /** Paths of args that nobody may see, such as `args.token`: masked wherever jobs are shown, and in their errors. */
+  redact?: readonly string[]
   /** Asked when the job begins, under the `lock` if there is one. False: there is nothing to do, the job leaves. */
   guard?(context: GuardContext<Args>): boolean | Promise<boolean>
 }
@@ -130,6 +133,7 @@ export interface JobDefinition<in Input = never> {
   readonly limit: number | undefined
   readonly timeoutMs: number
   readonly transaction: boolean
+  readonly redact: readonly string[]
   /** Checks stored args and gives the job to run with them; refuses what does not fit the schema. */
   bind(stored: Json): BoundJob | Promise<BoundJob>
   /** Exists for the type checker only: ties the definition to the args that enqueueing it takes. */
@@ -200,6 +204,7 @@ export function defineJob(spec: AnySpec): JobDefinition<undefined> {
     limit: concurrency?.limit,
     timeoutMs: parseDuration(spec.timeout) ?? 600_000,
     transaction: spec.transaction === true,
+    redact: spec.redact ?? [],
     bind(stored) {
       const args = validateArgs(spec.name, spec.args, stored)
       return args instanceof Promise ? args.then((checked) => new Bound(spec, checked)) : new Bound(spec, args)
@@ -221,6 +226,7 @@ const options = [
   'concurrency',
   'timeout',
   'transaction',
+  'redact',
   'guard',
   'lock',
   'effect',
@@ -253,6 +259,8 @@ function checkSpec(spec: AnySpec): void {
     if (!options.includes(key)) refuse(`there is no option "${key}".${didYouMean(key, options)}`)
   }
   if (typeof spec.perform !== 'function') refuse('"perform" must be a function')
+  const path = problemOfPaths(spec.redact ?? [])
+  if (path !== undefined) refuse(`"redact" ${path}`)
   if (spec.queue !== undefined && !(typeof spec.queue === 'string' && plainName.test(spec.queue))) {
     refuse('"queue" must be a plain name')
   }

@@ -6,6 +6,7 @@ import { unlock } from '../store/jobs/control.ts'
 import type { EnqueuedRow, NewJob } from '../store/jobs/enqueue.ts'
 import { failureGroups, type FailureGroup } from '../store/jobs/failures.ts'
 import * as views from '../store/jobs/views.ts'
+import { mask } from '../std/mask.ts'
 import { sleep } from '../std/sleep.ts'
 import { storable } from '../std/storable.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -44,6 +45,8 @@ interface Deps {
   idle: () => boolean
   /** Wakes those who work on jobs in this process. */
   wake: () => void
+  /** The paths of args of a job that nobody may see. */
+  redact: (name: string) => readonly string[]
 }
 
 /** Jobs: enqueue them, look at them, and change their course. */
@@ -125,7 +128,7 @@ export class Jobs {
     const { control: connection } = await this.#deps.database()
     const [view] = await views.findJob(connection, { id: checkId(id) })
     if (view === undefined) throw notFound(id)
-    return { ...jobStatusOf(view), attempts: (await views.attemptsOf(connection, { id })).map(attemptOf) }
+    return { ...this.#seen(view), attempts: (await views.attemptsOf(connection, { id })).map(attemptOf) }
   }
 
   /** Jobs, latest first, a page at a time. Ended ones and others cannot be asked for together. */
@@ -135,7 +138,7 @@ export class Jobs {
     const states = query.states ?? liveJobStates
     const filter = filterOf(query, { states, limit: limit + 1 })
     const found = await listerOf(states)(connection, filter)
-    const jobs = found.slice(0, limit).map(jobStatusOf)
+    const jobs = found.slice(0, limit).map((view) => this.#seen(view))
     return { jobs, next: found.length > limit ? (jobs.at(-1)?.id ?? null) : null }
   }
 
@@ -208,13 +211,18 @@ export class Jobs {
     return actOn({ database: await this.#deps.database(), telemetry, tell }, ids, order)
   }
 
+  /** A job as others may see it. */
+  #seen(view: views.JobView): JobStatus {
+    return jobStatusOf({ ...view, args: mask(view.args, this.#deps.redact(view.name)) })
+  }
+
   async #act(id: number, verb: Order): Promise<JobStatus> {
     const { control: connection } = await this.#deps.database()
     const [before] = await views.findJob(connection, { id: checkId(id) })
     const touched = await this.actOn([id], { ...verb, was: before?.state })
     const [view] = await views.findJob(connection, { id })
     if (view === undefined) throw notFound(id)
-    if (touched > 0) return jobStatusOf(view)
+    if (touched > 0) return this.#seen(view)
     throw new SluiceError('JOB_STATE', {
       message: `Job ${id} (${view.name}) is ${view.state}, and ${verb.action} does nothing to such a job. "sluice jobs show ${id}" tells more.`,
       details: { id, state: view.state, verb: verb.action },

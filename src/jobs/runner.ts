@@ -1,4 +1,5 @@
 import { inspectable } from '../std/error-record.ts'
+import { scrub, secretsAt } from '../std/mask.ts'
 import type { Database } from '../store/database.ts'
 import { endingAfter, endingOf, misfit, unwanted, type Attempt } from './attempt.ts'
 import { Context, type ContextTools } from './context.ts'
@@ -108,8 +109,13 @@ export class Runner {
     if (attempt.ended) return
     attempt.ended = true
     this.running.delete(attempt.job.id)
-    this.#deps.onEnd(attempt, result)
+    this.#deps.onEnd(attempt, discreet(attempt, result))
   }
+}
+
+/** All that is said of an attempt passes here, to be stored or told: what its definition keeps secret is masked. */
+function discreet({ job, definition }: Attempt, result: Result): Result {
+  return definition.redact.length === 0 ? result : scrub(result, secretsAt(job.args, definition.redact))
 }
 
 function elapsed({ since }: Attempt): number {

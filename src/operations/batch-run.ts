@@ -1,6 +1,7 @@
 import type { BatchGovernor } from '../governor/governor.ts'
 import type { HeldClaim } from '../runtime/leases.ts'
-import { errorRecord } from '../std/error-record.ts'
+import { errorRecord, type ErrorRecord } from '../std/error-record.ts'
+import { scrub, secretsAt } from '../std/mask.ts'
 import { survived, type ClaimedBatch } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
@@ -54,5 +55,13 @@ export function lost(run: BatchRun, at: 'renewal' | 'sub-batch' | 'finish'): voi
 
 /** Says that something could not be settled and is left to the lease. */
 export function warn(run: BatchRun, what: string, error: unknown): void {
-  run.telemetry.emit('warning', { message: `${run.operation.name}: ${what}: ${errorRecord(error).message}` })
+  run.telemetry.emit('warning', { message: `${run.operation.name}: ${what}: ${recordOf(run, error).message}` })
+}
+
+/** An error of a run as others may see it, without what the definition keeps secret. */
+export function recordOf(
+  { operation, definition }: Pick<BatchRun, 'operation' | 'definition'>,
+  error: unknown,
+): ErrorRecord {
+  return scrub(errorRecord(error), secretsAt(operation.args, definition.redact))
 }

@@ -3,6 +3,7 @@ import type { Sql } from 'sql-template-tag'
 import { SluiceError } from '../errors.ts'
 import type { Registry } from '../runtime/registry.ts'
 import type { Json } from '../std/json.ts'
+import { problemOfPaths } from '../std/mask.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { validateArgs } from '../args.ts'
 import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
@@ -75,6 +76,8 @@ interface CommonSpec<Args> {
   window?: WindowSpec
   /** How it gets along with vacuum: a budget of dead rows, vacuum steps of its own, no truncation meanwhile. */
   vacuum?: VacuumOptions
+  /** Paths of args that nobody may see, such as `args.token`: masked wherever it is shown, and in its errors. */
+  redact?: readonly string[]
 }
 
 /** An operation that changes the database, and nothing else: each sub-batch takes effect once. */
@@ -126,6 +129,7 @@ export interface OperationDefinition<in Input = never> {
   readonly approval: boolean
   readonly window: Window | undefined
   readonly vacuum: VacuumOptions | undefined
+  readonly redact: readonly string[]
   /** What it does to its rows, where a preset knows. */
   readonly changes: Changes
   /** The schema of its args; undefined: it takes none. */
@@ -150,6 +154,7 @@ const defaults = {
   recur: 'restart',
   verify: false,
   quarantineLimit: 1_000,
+  redact: [],
   approval: false,
 } as const
 
@@ -250,6 +255,8 @@ function checkSpec(spec: AnySpec): void {
     }
   }
   checkVacuum(spec.vacuum, refuse)
+  const path = problemOfPaths(spec.redact ?? [])
+  if (path !== undefined) refuse(`"redact" ${path}`)
   for (const [key, words] of Object.entries(choices)) {
     const value = spec[key as keyof typeof choices]
     if (value !== undefined && !words.includes(value)) refuse(`"${key}" must be ${words.join(' or ')}`)

@@ -1,8 +1,8 @@
-import { errorRecord, type ErrorRecord } from '../std/error-record.ts'
+import type { ErrorRecord } from '../std/error-record.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import { trip } from '../store/lifecycle.ts'
 import { isolate } from '../store/quarantine.ts'
-import { about, lost, warn, type BatchRun } from './batch-run.ts'
+import { about, lost, recordOf, warn, type BatchRun } from './batch-run.ts'
 import { fingerprintOf } from './breaker.ts'
 import type { Progress } from './run.ts'
 import { ClaimLost, nextWindow, passFence, StopAsked, type SubBatchWork } from './sub-batch.ts'
@@ -18,7 +18,7 @@ export async function isolateRow(
   work: SubBatchWork,
   { progress, error }: { progress: Progress; error: unknown },
 ): Promise<'on' | 'over' | 'give back'> {
-  return isolateWindow(run, work, { progress, error: errorRecord(error), size: 1 })
+  return isolateWindow(run, work, { progress, error: recordOf(run, error), size: 1 })
 }
 
 /** Isolates the rows at the head of a batch on which workers died again and again. */

@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { mask } from '../std/mask.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
@@ -23,6 +24,8 @@ import { statusOf, type OperationStatus } from './status.ts'
 interface Deps {
   database(): Promise<Database>
   registry: OperationRegistry
+  /** Paths of args that nobody may see, also of operations that this process does not know. */
+  redact: readonly string[]
   telemetry: Telemetry
   /** Works in this process on the named operations until it is disposed of. */
   work(names: string[]): Promise<AsyncDisposable>
@@ -95,7 +98,7 @@ export class Operations {
   async get(id: string): Promise<OperationStatus> {
     const { control } = await this.#deps.database()
     const [view] = uuid.test(id) ? await find(control, { id }) : []
-    if (view !== undefined) return statusOf(view, await locate(control, view))
+    if (view !== undefined) return this.#seen(view, await locate(control, view))
     throw new SluiceError('OPERATION_NOT_FOUND', {
       message: `There is no operation with id "${id.slice(0, 100)}". "sluice ops list" shows the ids; the history of old operations is dropped.`,
       details: { id },
@@ -109,7 +112,7 @@ export class Operations {
     const { control } = await this.#deps.database()
     const bounded = Math.min(1_000, Math.max(1, Math.floor(limit)))
     return (await list(control, { name: name ?? null, tenant: tenant ?? null, limit: bounded })).map((view) =>
-      statusOf(view),
+      this.#seen(view),
     )
   }
 
@@ -240,6 +243,13 @@ export class Operations {
   async quarantined(id: string, { limit = 100 }: { limit?: number } = {}): Promise<quarantine.QuarantinedRange[]> {
     const { control } = await this.#deps.database()
     return quarantine.list(control, { operationId: (await this.get(id)).id, limit })
+  }
+
+  /** An operation as others may see it. */
+  #seen(view: OperationView, place?: Place): OperationStatus {
+    const { registry, redact } = this.#deps
+    const paths = registry.has(view.name) ? registry.find(view.name).redact : redact
+    return statusOf({ ...view, args: mask(view.args, paths) }, place)
   }
 
   /** One guarded change; when it finds nothing to change, says why. Doing again what is done changes nothing. */

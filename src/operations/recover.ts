@@ -1,9 +1,8 @@
-import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import { retry } from '../store/batches.ts'
 import { fail, hold } from '../store/lifecycle.ts'
 import { classify } from '../store/sqlstate.ts'
-import { about, lost, warn, type BatchRun } from './batch-run.ts'
+import { about, lost, recordOf, warn, type BatchRun } from './batch-run.ts'
 import { findCheckpoint } from './doubt.ts'
 import { isolateRow } from './isolate.ts'
 import { driftHoldMs, PlanDrifted } from './preflight/drift.ts'
@@ -56,7 +55,7 @@ async function lookAgain(
   progress: Progress,
   { error, waitMs }: { error: unknown; waitMs: number },
 ): Promise<Next> {
-  run.telemetry.emit('batch.retried', { ...about(run), error: errorRecord(error), attempt: progress.inARow, waitMs })
+  run.telemetry.emit('batch.retried', { ...about(run), error: recordOf(run, error), attempt: progress.inARow, waitMs })
   await sleep(waitMs, AbortSignal.any([run.stopping, run.held.signal]))
   const found = await findCheckpoint(run)
   if (found === 'stopped') return 'give back'
@@ -71,7 +70,7 @@ async function lookAgain(
 
 /** Stops the operation for a while and gives the batch back; what the server lacks is no fault of the batch. */
 async function holdOperation(run: BatchRun, error: unknown, waitMs: number): Promise<void> {
-  const record = errorRecord(error)
+  const record = recordOf(run, error)
   const { control } = run.database
   const reason = record.message
   try {
@@ -89,7 +88,7 @@ async function holdOperation(run: BatchRun, error: unknown, waitMs: number): Pro
 
 /** Ends the operation: the error is one that trying again cannot cure. */
 export async function settleFailure(run: BatchRun, error: unknown): Promise<void> {
-  const record = errorRecord(error)
+  const record = recordOf(run, error)
   try {
     const [failed] = await fail(run.database.control, { ...run.held, error: record })
     if (failed === undefined) return lost(run, 'finish')

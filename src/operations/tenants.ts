@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { recordAct, type Who } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
 import * as tenants from '../store/tenants.ts'
 
@@ -35,24 +36,28 @@ export class Tenants {
    * await there.tenants.import(moved)
    * ```
    */
-  async export(tenant: string, { actor }: { actor?: string } = {}): Promise<TenantExport> {
+  async export(tenant: string, who: Who = {}): Promise<TenantExport> {
     if (typeof tenant !== 'string' || tenant === '' || tenant.includes('\0')) throw invalid('the tenant needs a name')
     const { control } = await this.#database()
     return control.transaction(async (transaction) => {
       await tenants.lock(transaction, { tenant })
       const operations = await tenants.read(transaction, { tenant })
-      await tenants.leave(transaction, { tenant, actor: actor ?? null })
+      await tenants.leave(transaction, { tenant, actor: who.actor ?? null })
+      const before = { operations: operations.length }
+      await recordAct(transaction, who, { action: 'tenant.export', target: tenant, before })
       return { version: 1, tenant, operations }
     })
   }
 
   /** Takes in what {@link Tenants.export} gave: all of it, or nothing when it is not that. */
-  async import(moved: unknown): Promise<TenantImport> {
-    const { operations } = checked(moved)
+  async import(moved: unknown, who: Who = {}): Promise<TenantImport> {
+    const { tenant, operations } = checked(moved)
     const { control } = await this.#database()
     const arrived = await control.transaction(async (transaction) => {
       const results: { id: string; created: boolean }[] = []
       for (const operation of operations) results.push(...(await tenants.arrive(transaction, operation)))
+      const after = { operations: results.filter(({ created }) => created).length }
+      await recordAct(transaction, who, { action: 'tenant.import', target: tenant, after })
       return results
     })
     const ids = (created: boolean): string[] => arrived.filter((a) => a.created === created).map(({ id }) => id)

@@ -29,6 +29,8 @@ const laterMs = 100
 /** Processes do not all come at the same moment. */
 const spreadMs = 900
 const againMs = 5_000
+/** Who stops does not wait longer for samples. */
+const patienceMs = 1_000
 
 /** Writes samples every ten seconds until the shift ends, and then once more. */
 export class SampleCrew implements Crew {
@@ -36,6 +38,8 @@ export class SampleCrew implements Crew {
   readonly #deps: Deps
   #number = 0
   #unwritten: Counts | undefined
+  #told: Promise<void> | undefined
+  #stopping: AbortSignal | undefined
 
   constructor(options: SampleOptions, deps: Deps) {
     this.#options = options
@@ -43,13 +47,13 @@ export class SampleCrew implements Crew {
   }
 
   async work({ stopping, workerId }: Shift): Promise<void> {
+    this.#stopping = stopping
     const upkeep = new Upkeep({ missing: async () => false, keep: () => this.#keepPartitions() })
     let waitMs = laterMs + Math.random() * spreadMs
     let failures = 0
     for (;;) {
       await sleep(waitMs, stopping)
-      // The rest is written by whoever closes the process, when the last jobs have ended.
-      if (stopping.aborted) return
+      if (stopping.aborted) return this.#writeDoubtful(workerId)
       try {
         waitMs = (await this.#write(workerId)) + laterMs + Math.random() * spreadMs
         await upkeep.turn(performance.now(), Math.random())
@@ -57,9 +61,20 @@ export class SampleCrew implements Crew {
       } catch (error) {
         failures += 1
         waitMs = againMs * (1 + Math.random())
-        if (failures === 1 && !stopping.aborted) this.#warn(error)
+        if (failures === 1) this.#warn('Samples could not be written; they are kept and tried again', error)
       }
     }
+  }
+
+  /**
+   * What may have been written, or not, is written under its number before the worker leaves. The rest is written by
+   * whoever closes the process, when the last jobs have ended.
+   */
+  async #writeDoubtful(workerId: string): Promise<void> {
+    const doubtful = this.#unwritten === undefined ? undefined : this.#write(workerId).catch(() => 0)
+    const over = new AbortController()
+    await Promise.race([Promise.all([doubtful, this.#told]), sleep(patienceMs, over.signal)])
+    over.abort()
   }
 
   /** Writes what has been counted; gives how long the span that has begun still lasts. */
@@ -79,8 +94,18 @@ export class SampleCrew implements Crew {
       return writeSamples(database.control, order)
     })
     this.#unwritten = undefined
-    if (written?.taken === true) await taken()
+    // Not waited for: who is told may be slow to answer.
+    if (written?.taken === true) this.#told ??= this.#tell(taken)
     return written?.next_ms ?? againMs
+  }
+
+  async #tell(taken: () => Promise<void>): Promise<void> {
+    try {
+      await taken()
+    } catch (error) {
+      this.#warn('Alerts could not be judged; the next span tries again', error)
+    }
+    this.#told = undefined
   }
 
   async #keepPartitions(): Promise<void> {
@@ -89,10 +114,8 @@ export class SampleCrew implements Crew {
     await dropSamplePartitions(control, { keepDays: this.#options.keepDays })
   }
 
-  #warn(error: unknown): void {
-    const { message } = errorRecord(error)
-    this.#deps.telemetry.emit('warning', {
-      message: `Samples could not be written; they are kept and tried again: ${message}`,
-    })
+  #warn(what: string, error: unknown): void {
+    if (this.#stopping?.aborted === true) return
+    this.#deps.telemetry.emit('warning', { message: `${what}: ${errorRecord(error).message}` })
   }
 }

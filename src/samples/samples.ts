@@ -107,7 +107,7 @@ const [minute, hour] = [60_000, 3_600_000]
 const mostRows = 50_000
 
 /** The finest span that is still there and gives no more than some hundred points. */
-export function spanFor(withinMs: number): Span {
+function spanFor(withinMs: number): Span {
   if (withinMs <= hour) return '10s'
   return withinMs <= 24 * hour ? '1m' : '1h'
 }
@@ -169,7 +169,7 @@ const percentilesOf = (histogram: readonly number[]): Percentiles => ({
   p95Ms: quantile(histogram, 0.95) ?? null,
 })
 
-export function queueSampleOf({ oldest_ms: oldestMs, wait, run, ...row }: QueueSampleRow): QueueSample {
+function queueSampleOf({ oldest_ms: oldestMs, wait, run, ...row }: QueueSampleRow): QueueSample {
   return { ...row, oldestMs, wait: percentilesOf(wait), run: percentilesOf(run) }
 }
 

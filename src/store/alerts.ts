@@ -63,6 +63,15 @@ export const saveAlerts = statement<{ standings: readonly NewStanding[] }, Alert
   ({ standings }) => [JSON.stringify(standings)],
 )
 
+/** Forgets what has been well for a month. */
+export const forgetAlerts = statement<void, { rule: string }>(
+  'alert.forget',
+  `delete from sluice.alert
+   where not firing and looked_at < clock_timestamp() - interval '30 days'
+   returning rule`,
+  () => [],
+)
+
 /**
  * Takes the alerts that changed and were not told elsewhere yet, for a minute: then somebody else may try. The first
  * look at an alert that has not fired is nothing to tell.

@@ -120,7 +120,7 @@ begin
   grant execute on function sluice.write_samples(uuid, bigint, jsonb),
     sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker, sluice_enqueue;
   grant execute on function sluice.create_sample_partitions(), sluice.drop_sample_partitions(integer) to sluice_worker;
-  grant select, insert, update on sluice.alert to sluice_worker;
+  grant select, insert, update, delete on sluice.alert to sluice_worker;
   grant select on sluice.queue_sample_10s, sluice.queue_sample_1m, sluice.queue_sample_1h, sluice.operation_sample_10s,
     sluice.operation_sample_1m, sluice.operation_sample_1h, sluice.signal_sample_10s, sluice.signal_sample_1m,
     sluice.signal_sample_1h, sluice.alert, sluice.audit to sluice_worker, sluice_dashboard;

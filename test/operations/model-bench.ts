@@ -92,6 +92,7 @@ export class Bench {
       database: async () => database,
       registry: this.#registry,
       telemetry: this.#telemetry,
+      redact: [],
       work: () => Promise.reject(new Error('the bench has its own workers')),
     })
   }

@@ -11,7 +11,9 @@ import {
   type Counts,
 } from '../../src/store/samples.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { claimForTheDead, drained, jobWorker } from '../support/jobs.ts'
+import { until } from '../support/wait.ts'
 
 const numbered = z.object({ n: z.number() })
 const many = (length: number): { n: number }[] => Array.from({ length }, (_, n) => ({ n }))
@@ -70,6 +72,24 @@ test('what workers and those who only enqueue have counted adds up, with nothing
   const samples = await producer.samples.queues({ queue: 'mail' })
   expect(samples.reduce((sum, { finished }) => sum + finished, 0)).toBe(20)
   expect(samples.find(({ started }) => started > 0)?.wait.p95Ms).toBeGreaterThan(0)
+})
+
+test('a worker looks at its queues soon after its start, and a lost answer counts nothing twice', async () => {
+  await using db = await testDatabase()
+  const { hostname: host, port } = new URL(db.workerUrl)
+  await using proxy = await startFaultProxy({ host, port: Number(port) })
+  const lost = proxy.dropAnswerTo(/write_samples/, { ending: 'rst', times: 1 })
+  await using worker = jobWorker(db, [noop], { url: proxy.url(db.workerUrl) })
+  await worker.jobs.enqueueMany(noop, many(7))
+  await worker.sluice.start()
+  await until('an answer was lost', () => lost.hits === 1)
+  await worker.events.event('job.finished', { nth: 7 })
+  await worker.sluice.stop()
+  const [sums] = await db.query(
+    `select sum(enqueued)::int as enqueued, sum(finished)::int as finished, max(depth) is not null as looked
+     from sluice.queue_sample_10s where queue = 'mail'`,
+  )
+  expect(sums).toEqual({ enqueued: 7, finished: 7, looked: true })
 })
 
 test('one process per span looks how long queues are, and the same counts are added once', async () => {

@@ -33,7 +33,7 @@ function rowOf({ id, at, actor, source, action, target, before, after, reason }:
 }
 
 /** What was and what is: `active → paused`. */
-export function changeText(before: Json | null, after: Json | null): string {
+function changeText(before: Json | null, after: Json | null): string {
   if (before === null) return after === null ? '' : short(after)
   return after === null ? short(before) : `${short(before)} → ${short(after)}`
 }

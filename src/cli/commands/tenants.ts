@@ -49,7 +49,7 @@ async function exportTenant(shell: Shell, tenant: string, { out, ...options }: E
 async function importTenant(shell: Shell, path: string, options: GlobalOptions): Promise<void> {
   const moved = await readMoved(resolve(shell.folder, path))
   await withSluice(shell, { options }, async ({ sluice }) => {
-    const { imported, present } = await sluice.tenants.import(moved)
+    const { imported, present } = await sluice.tenants.import(moved, whoOf(options))
     if (shell.output.json) return shell.output.record({ imported, present })
     for (const id of imported) shell.output.data(id)
     const kept = present.length === 0 ? '' : `; ${plural(present.length, 'operation')} already here`

@@ -170,8 +170,8 @@ as $$
     (operation_id, at, name, status, size, lanes, pace, share, limiter, hold_ms, progress)
   select o.id, p_at, o.name, o.status, coalesce(o.tuned_size, o.sub_batch_size), o.lanes, o.pace,
     case when l.there then (o.limiter ->> 'share')::real else 1 end, case when l.there then o.limiter ->> 'probe' end,
-    case when o.status = 'held' then 1000 * extract(epoch from least(p_since, p_at + interval '10 seconds' - o.status_since))
-      else 0 end,
+    case when o.status = 'held'
+      then 1000 * extract(epoch from least(p_since, greatest(clock_timestamp() - o.status_since, interval '0'))) else 0 end,
     case when o.rows_estimate > 0 and o.carve <> 'sparse' then
       least(1, (o.rows_seen + coalesce((select sum(b.rows_seen) from sluice.batch b where b.operation_id = o.id), 0))
         / o.rows_estimate::real) end
@@ -293,11 +293,14 @@ begin
   taken := true;
   perform sluice.take_gauges(tick, least(tick - clock.taken_to, interval '1 minute'));
   if clock.rolled_1m < date_trunc('minute', over, 'UTC') then
-    perform sluice.roll_up('10s', '1m', 'minute', clock.rolled_1m, date_trunc('minute', over, 'UTC'));
+    -- What is older has nowhere to go to, when nobody was there for long.
+    perform sluice.roll_up('10s', '1m', 'minute', greatest(clock.rolled_1m, now - interval '2 days'),
+      date_trunc('minute', over, 'UTC'));
     clock.rolled_1m := date_trunc('minute', over, 'UTC');
   end if;
   if clock.rolled_1h < date_trunc('hour', over, 'UTC') then
-    perform sluice.roll_up('1m', '1h', 'hour', clock.rolled_1h, date_trunc('hour', over, 'UTC'));
+    perform sluice.roll_up('1m', '1h', 'hour', greatest(clock.rolled_1h, now - interval '13 days'),
+      date_trunc('hour', over, 'UTC'));
     clock.rolled_1h := date_trunc('hour', over, 'UTC');
   end if;
   update sluice.sample_clock

@@ -3,6 +3,7 @@ import { parseBatchId } from '../../batches/id.ts'
 import { sentenceOf } from '../../batches/lines.ts'
 import { withSluice } from '../../session.ts'
 import type { CommandAdder, GlobalOptions, Shell } from '../../shell.ts'
+import { whoOf } from '../../who.ts'
 
 interface CancelOptions extends GlobalOptions {
   reason?: string
@@ -19,9 +20,8 @@ export const addCancel: CommandAdder = (parent, shell) => {
 
 async function cancel(shell: Shell, id: number, options: CancelOptions): Promise<void> {
   const { output } = shell
-  const { reason } = options
   await withSluice(shell, { options }, async ({ sluice }) => {
-    const batch = await sluice.batches.cancel(id, reason === undefined ? {} : { reason })
+    const batch = await sluice.batches.cancel(id, whoOf(options))
     if (output.json) return output.record({ batch })
     output.data(['yellow', '!'], ` ${sentenceOf(batch)}`)
   })
