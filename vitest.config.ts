@@ -31,6 +31,7 @@ export default defineConfig({
   plugins: [builtThread],
   test: {
     include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
+    exclude: ['test/mutants/**'],
     globalSetup: 'test/support/global-setup.ts',
     pool: 'forks',
     // Most of a short test file is the loading of modules; they keep no state.

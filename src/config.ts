@@ -23,6 +23,8 @@ import { checkSchemaName } from './store/statement.ts'
 export interface SluiceConfig {
   /** Connection string of the database. Default: `SLUICE_DATABASE_URL`, `DATABASE_URL`, or the PG* variables. */
   database?: string | undefined
+  /** Connection string of a replica, for operations with `reads: 'replica'`. Default: `SLUICE_REPLICA_URL`, or none. */
+  replica?: string | undefined
   /** Schema of our tables. */
   schema?: string | undefined
   /** The operations that this process knows. */
@@ -142,6 +144,7 @@ const longest = 3_660 * day
 const known = {
   '': [
     'database',
+    'replica',
     'schema',
     'operations',
     'jobs',
@@ -177,7 +180,8 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
   const jobWorker = resolveJobs(config)
   return {
     database: {
-      url: databaseUrl(config.database ?? databaseFromEnvironment(env)),
+      url: databaseUrl('database', config.database ?? databaseFromEnvironment(env)),
+      replica: databaseUrl('replica', config.replica ?? (env['SLUICE_REPLICA_URL'] || undefined)),
       schema: checkSchemaName(config.schema ?? defaults.schema),
       workSize: concurrency + 1 + Math.min(jobWorker.concurrency, 20) + (config.sweeps?.length ?? 0),
       timeouts: {
@@ -242,9 +246,9 @@ function databaseFromEnvironment(env: NodeJS.ProcessEnv): string | undefined {
   return env['SLUICE_DATABASE_URL'] || env['DATABASE_URL'] || undefined
 }
 
-function databaseUrl(url: string | undefined): string | undefined {
+function databaseUrl(option: string, url: string | undefined): string | undefined {
   if (url === undefined || /^postgres(ql)?:\/\//.test(url)) return url
-  throw invalid('database', 'must be a connection string that starts with postgres:// (its value is not shown here)')
+  throw invalid(option, 'must be a connection string that starts with postgres:// (its value is not shown here)')
 }
 
 function duration(option: string, value: unknown, leastMs = 1): number {

@@ -27,6 +27,7 @@ export type { Operations, StartParameters, VerbOptions } from './operations/oper
 export type { OperationRecords, StartableOperation } from './operations/records.ts'
 export type { Stretch, Transition } from './store/operation-records.ts'
 export type { QuarantinedRange } from './store/quarantine.ts'
+export type { Standstill } from './store/standstill.ts'
 export type { OperationPlan, OperationPlanOptions } from './operations/preflight/preview.ts'
 export type { PlanFinding } from './operations/preflight/finding.ts'
 export type { StartedOperation, StartOptions } from './operations/start.ts'
@@ -43,7 +44,10 @@ export {
   type HttpProbeOptions,
   type PrometheusProbeOptions,
 } from './governor/http-probes.ts'
-export type { LimitOptions, ProbeLimits, ProbeName } from './governor/limits.ts'
+export { probeNames, type LimitOptions, type ProbeLimits, type ProbeName } from './governor/limits.ts'
+export { limitedStretches, simulatedCases, type LimitedStretch, type SimulatedCase } from './governor/cases.ts'
+export { parseRecording, playRecording, type Recording } from './governor/recording.ts'
+export { plotTrace, simulateGovernor, type Simulation, type TracePoint } from './governor/simulator.ts'
 export { defineProbe, type OwnProbeOptions, type ProbeSpec } from './governor/own-probes.ts'
 export type { Probe, Unit } from './governor/probe.ts'
 

@@ -176,6 +176,7 @@ export class Sluice implements AsyncDisposable {
       concurrency,
     }
     const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
+    await database.replica?.check(database.control)
     const governor = this.#govern(database)
     const reconcilers = new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs })
     const others = [this.#inboxCrew(database), this.#sampleCrew(database, governor), reconcilers]
@@ -270,8 +271,12 @@ export class Sluice implements AsyncDisposable {
 
   /** A worker beside the usual one, for some of the operations only. */
   async #workOn(names: string[]): Promise<AsyncDisposable> {
-    const some = this.#config.operations.filter(({ name }) => names.includes(name))
-    const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, new Registry('operation', some)]
+    const registry = new Registry(
+      'operation',
+      this.#config.operations.filter(({ name }) => names.includes(name)),
+    )
+    const [database, telemetry] = [await this.#connect(), this.#telemetry]
+    await database.replica?.check(database.control)
     const governor = this.#govern(database)
     const worker = new Worker(this.#config.worker, { database, registry, telemetry, governor, crews: [governor] })
     await worker.start()
@@ -285,7 +290,11 @@ export class Sluice implements AsyncDisposable {
   }
 
   #connect(): Promise<Database> {
-    this.#database ??= openDatabase(this.#config.database).catch((error: unknown) => {
+    const say = (reason: string | null): void =>
+      reason === null
+        ? this.#telemetry.emit('replica.used', { purpose: 'reads' })
+        : this.#telemetry.emit('replica.skipped', { reason })
+    this.#database ??= openDatabase(this.#config.database, say).catch((error: unknown) => {
       this.#database = undefined
       throw error
     })

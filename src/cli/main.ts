@@ -22,7 +22,7 @@ async function main(args: readonly string[]): Promise<void> {
   // The reader went away, as `head` does: there is nobody left to tell.
   stdout.on('error', () => process.exit())
   using interrupts = listenForInterrupts()
-  const program = createProgram({ output, signal: interrupts.signal, env, folder: process.cwd() })
+  const program = await createProgram({ output, signal: interrupts.signal, env, folder: process.cwd() }, args)
   try {
     await program.parseAsync(args.length === 0 ? ['--help'] : [...args], { from: 'user' })
   } catch (error) {

@@ -1,53 +1,37 @@
 import { Command } from 'commander'
 import { redact, version } from '../index.ts'
-import { addAudit } from './commands/audit.ts'
-import { addBatches } from './commands/batches.ts'
-import { addDashboard } from './commands/dashboard.ts'
-import { addDemo } from './commands/demo.ts'
-import { addDev } from './commands/dev.ts'
-import { addDoctor } from './commands/doctor.ts'
-import { addGrants } from './commands/grants.ts'
-import { addInbox } from './commands/inbox.ts'
-import { addInit } from './commands/init.ts'
-import { addJobs } from './commands/jobs.ts'
-import { addMachines } from './commands/machines.ts'
-import { addMigrate } from './commands/migrate.ts'
-import { addOps } from './commands/ops.ts'
-import { addQueues } from './commands/queues.ts'
-import { addSchedules } from './commands/schedules.ts'
-import { addReconcilers } from './commands/reconcilers.ts'
-import { addSweeps } from './commands/sweeps.ts'
-import { addTenants } from './commands/tenants.ts'
-import { addWorker } from './commands/worker.ts'
-import { addWorkers } from './commands/workers.ts'
 import { addGlobalOptions, type CommandAdder, type Shell } from './shell.ts'
 
-/** The commands in the order of the help: as a newcomer needs them. */
-const commands: readonly CommandAdder[] = [
-  addDemo,
-  addInit,
-  addDev,
-  addMigrate,
-  addWorker,
-  addDashboard,
-  addOps,
-  addJobs,
-  addQueues,
-  addSchedules,
-  addMachines,
-  addReconcilers,
-  addInbox,
-  addBatches,
-  addSweeps,
-  addWorkers,
-  addTenants,
-  addAudit,
-  addDoctor,
-  addGrants,
-]
+/**
+ * The commands in the order of the help: as a newcomer needs them. Each is loaded when it is wanted: most of the time
+ * of a short command is the loading of modules.
+ */
+const commands: Readonly<Record<string, () => Promise<CommandAdder>>> = {
+  demo: async () => (await import('./commands/demo.ts')).addDemo,
+  init: async () => (await import('./commands/init.ts')).addInit,
+  dev: async () => (await import('./commands/dev.ts')).addDev,
+  migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
+  worker: async () => (await import('./commands/worker.ts')).addWorker,
+  dashboard: async () => (await import('./commands/dashboard.ts')).addDashboard,
+  ops: async () => (await import('./commands/ops.ts')).addOps,
+  jobs: async () => (await import('./commands/jobs.ts')).addJobs,
+  queues: async () => (await import('./commands/queues.ts')).addQueues,
+  schedules: async () => (await import('./commands/schedules.ts')).addSchedules,
+  machines: async () => (await import('./commands/machines.ts')).addMachines,
+  reconcilers: async () => (await import('./commands/reconcilers.ts')).addReconcilers,
+  inbox: async () => (await import('./commands/inbox.ts')).addInbox,
+  batches: async () => (await import('./commands/batches.ts')).addBatches,
+  sweeps: async () => (await import('./commands/sweeps.ts')).addSweeps,
+  workers: async () => (await import('./commands/workers.ts')).addWorkers,
+  tenants: async () => (await import('./commands/tenants.ts')).addTenants,
+  audit: async () => (await import('./commands/audit.ts')).addAudit,
+  simulate: async () => (await import('./commands/simulate.ts')).addSimulate,
+  doctor: async () => (await import('./commands/doctor.ts')).addDoctor,
+  grants: async () => (await import('./commands/grants.ts')).addGrants,
+}
 
-/** The whole command line as commander sees it. */
-export function createProgram(shell: Shell): Command {
+/** The command line as commander sees it: the command that the words begin with, or all, for help and for typos. */
+export async function createProgram(shell: Shell, words: readonly string[] = []): Promise<Command> {
   const program = new Command('sluice')
     .description('Changes millions of rows in a production PostgreSQL while production keeps breathing.')
     .version(version, '--version', 'print the version')
@@ -61,6 +45,7 @@ export function createProgram(shell: Shell): Command {
       outputError: (text, write) => (shell.output.json ? undefined : write(redact(text))),
     })
   addGlobalOptions(program)
-  for (const add of commands) add(program, shell)
+  const wanted = Object.entries(commands).filter(([name]) => name === words[0])
+  for (const [, load] of wanted.length > 0 ? wanted : Object.entries(commands)) (await load())(program, shell)
   return program.addHelpText('after', '\nStart with "sluice demo": it needs no server and takes a few seconds.')
 }

@@ -23,7 +23,7 @@ const sliceMs = 250
  * waits until it is paid for before it goes on. Over any time, all together exceed the budget by no more than one
  * slice each and the sub-batch that was on its way.
  *
- * A process that dies has used less than it took; nobody owes it anything.
+ * A process that dies has used less than it took; nobody owes it anything. One that gets no answer pays again.
  */
 export class Budget {
   readonly #options: BudgetOptions
@@ -65,7 +65,13 @@ export class Budget {
     const used = this.#used[kind]
     if (perSecond === undefined || used < slice) return 0
     this.#used[kind] = 0
-    const [paid] = await spend(this.#connection, { kind, used, perSecond, burst: slice })
-    return paid?.wait_ms ?? 0
+    try {
+      const [paid] = await spend(this.#connection, { kind, used, perSecond, burst: slice })
+      return paid?.wait_ms ?? 0
+    } catch (error) {
+      // Whether it was taken is not known; to pay twice keeps the budget, and not to pay does not.
+      this.#used[kind] += used
+      throw error
+    }
   }
 }

@@ -209,7 +209,7 @@ export class Governor implements Crew {
     try {
       await this.#budget.pay({ rows, walBytes }, resting)
     } catch (error) {
-      // Whoever works finds out what the database lacks; what was not paid for is forgotten.
+      // Whoever works finds out what the database lacks; what was not paid for is paid with the next.
       this.#warn('could not take from the budget', error)
     }
   }

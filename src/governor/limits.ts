@@ -27,12 +27,16 @@ export type ProbeName =
   | 'replicaBytes'
   | 'replicaLag'
   | 'slots'
+  | 'transactions'
   | 'vacuum'
   | 'walRate'
 
+/** The names of the signals of the server. */
+export const probeNames: readonly string[] = serverProbes.map(({ name }) => name)
+
 /** The probes of the server with the limits that were asked for, and the ones that the user has made. */
 export function chooseProbes(limits: LimitOptions, own: readonly Probe[]): Probe[] {
-  const known = serverProbes.map(({ name }) => name)
+  const known = probeNames
   for (const name of Object.keys(limits)) {
     if (!known.includes(name)) throw wrong(`governor.limits.${name}`, `is not a signal.${didYouMean(name, known)}`)
   }
@@ -42,7 +46,8 @@ export function chooseProbes(limits: LimitOptions, own: readonly Probe[]): Probe
   const server = serverProbes.flatMap((probe): Probe[] => {
     const given = limits[probe.name as ProbeName]
     // What is off for the server may be on for an operation.
-    if (given === undefined) return Number.isFinite(probe.soft) || probe.per === 'table' ? [probe] : []
+    if (given === undefined)
+      return Number.isFinite(probe.soft) || probe.per === 'table' || probe.advises === true ? [probe] : []
     return given === false ? [] : [{ ...probe, ...parseLimits(`governor.limits.${probe.name}`, given, probe.unit) }]
   })
   return [...server, ...own]

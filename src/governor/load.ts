@@ -3,6 +3,9 @@ import type { Signal } from './signal.ts'
 /** From here on others are there, and from there on the server is theirs: active sessions of others per core. */
 const quiet = 0.05
 const busy = 0.3
+/** Fewer transactions of others in a second, and nobody is there who would wait for ours; more, and many are. */
+const few = 25
+const many = 100
 /** A commit takes that many times as long as usual: something is going on, and something serious is. */
 const slowCommit = 2
 const slowestCommit = 8
@@ -15,12 +18,14 @@ const between = (value: number, low: number, high: number): number =>
  * slowed down, transactions should be short, because others wait for the end of ours.
  */
 export function loadOf(signals: readonly Pick<Signal, 'name' | 'value'>[]): number {
-  const value = (name: string): number => signals.find((signal) => signal.name === name)?.value ?? 0
-  return Math.max(
+  const value = (name: string, unknown = 0): number => signals.find((signal) => signal.name === name)?.value ?? unknown
+  if (value('lockWaits') > 0) return 1
+  const effort = Math.max(
     between(value('activeSessions'), quiet, busy),
-    value('lockWaits') > 0 ? 1 : 0,
     between(value('commitTime'), slowCommit, slowestCommit),
   )
+  // What our own work does to the server hurts nobody who is not there.
+  return Math.min(effort, between(value('transactions', many), few, many))
 }
 
 const halfLifeMs = 4_000

@@ -1,7 +1,7 @@
 import { formatDuration } from '../std/duration.ts'
 
 /** What a value counts, for people. */
-export type Unit = 'ms' | 'bytes' | 'segments' | 'share' | 'times' | 'per core' | 'count'
+export type Unit = 'ms' | 'bytes' | 'segments' | 'share' | 'times' | 'per core' | 'per second' | 'count'
 
 /** What was measured, and in words who or what is behind it. */
 export interface Measure {
@@ -18,7 +18,9 @@ export interface Source {
   readonly cores: number
   /** The clock of this process, in milliseconds; it never goes back. */
   readonly nowMs: number
-  /** Whether a sub-batch has committed in this process since the last look. */
+  /** Sub-batches that have committed in this process. */
+  readonly committed: number
+  /** Whether one has since the last look. */
   readonly working: boolean
 }
 
@@ -58,6 +60,8 @@ export interface Weight {
 export interface Probe extends Weight {
   /** `table`: read for each table that is walked. `outside`: not from the database, with a time limit of its own. */
   readonly per: 'server' | 'table' | 'outside'
+  /** It counts without limits, too: it says how short transactions are to be. */
+  readonly advises?: true
   /** A reader with a memory of its own. */
   open(): Reader
   /** What it cannot see with this role; asked once. */
@@ -77,6 +81,8 @@ export function figure(value: number, unit: Unit): string {
       return `${short(value)} ×`
     case 'per core':
       return `${short(value)} per core`
+    case 'per second':
+      return `${short(value)}/s`
     case 'segments':
       return `${short(value)} segments`
     case 'count':

@@ -200,6 +200,7 @@ export class Sampler {
       serverVersion: this.#serverVersion ?? 0,
       cores: this.#options.cores,
       nowMs: performance.now(),
+      committed,
       working: committed > this.#committed,
     }
     this.#committed = committed

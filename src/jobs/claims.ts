@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import {
   claim,
@@ -53,6 +54,8 @@ export class Claims {
   #classes = new Map<number, JobDefinition>()
   #queues: QueueState[] = []
   #refreshedAt = -Infinity
+  /** The connection that hears of new jobs, where there is one. */
+  #ear: StoreConnection | undefined
   readonly #doubtful = new Map<string, number>()
   #tookBackAt = -Infinity
 
@@ -60,6 +63,11 @@ export class Claims {
     this.#database = database
     this.#registry = registry
     this.#weights = weights
+  }
+
+  /** Claims go out where hints come in: that session is awake, and nobody else's turn has to be waited for. */
+  speakOn(connection: StoreConnection | undefined): void {
+    this.#ear = connection
   }
 
   definitionOf(job: ClaimedJob): JobDefinition {
@@ -145,15 +153,14 @@ export class Claims {
   }
 
   async #claim(queues: readonly QueueState[], asked: Order, sweep: boolean): Promise<Claimed> {
-    const { control } = this.#database
-    await this.#takeBack()
+    if (this.#doubtful.size > 0) await this.#takeBack()
     const claimId = nonce()
     const queueIds = queues.map(({ id }) => id)
     const lanes = this.#floors.lanes(queueIds, { sweep })
     const classIds = [...this.#classes.keys()]
     const began = performance.now()
     const order = { ...asked, claimId, classIds, queueIds, lanes, floor: this.#floor }
-    const { jobs, floor } = await claim(control, order).catch((error: unknown) => {
+    const { jobs, floor } = await claim(this.#ear ?? this.#database.control, order).catch((error: unknown) => {
       this.#doubtful.set(claimId, performance.now())
       throw error
     })
@@ -169,7 +176,7 @@ export class Claims {
    */
   async #takeBack(): Promise<void> {
     const now = performance.now()
-    if (this.#doubtful.size === 0 || now - this.#tookBackAt < refreshEveryMs) return
+    if (now - this.#tookBackAt < refreshEveryMs) return
     this.#tookBackAt = now
     await unclaim(this.#database.control, { claimIds: [...this.#doubtful.keys()] })
     for (const [claimId, since] of this.#doubtful) if (now - since > doubtMs) this.#doubtful.delete(claimId)

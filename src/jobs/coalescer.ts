@@ -6,13 +6,13 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void
 }
 
-/** Fewer calls than this are not divided among flights. */
-const worthDividing = 16
+/** So many calls are many: then one statement at a time, as big as it gets, because most of what it costs is its own. */
+const many = 16
 
 /**
  * Joins calls that come while statements are under way into the next one. Each caller still waits for a commit of its
  * own item, so nothing is less durable; a hundred callers just share a hundredth of the round trips. Where order does
- * not matter, several statements may be under way: while one commits, the next is made ready.
+ * not matter, and callers are few, several statements may be under way: nobody then waits for somebody else's commit.
  */
 export class Coalescer<Item, Result> {
   readonly #send: (items: Item[]) => Promise<Result[]>
@@ -36,20 +36,28 @@ export class Coalescer<Item, Result> {
     })
   }
 
-  /** Callers of the same turn of the event loop go together. */
+  /**
+   * Callers of the same turn of the event loop go together. Who comes when nothing is under way waits for those only
+   * whose turn it is already, and for no other event.
+   */
   #board(): void {
-    if (this.#boarding || this.#flying >= this.#flights) return
+    if (this.#boarding || this.#full()) return
     this.#boarding = true
-    setImmediate(() => {
+    const depart = (): void => {
       this.#boarding = false
-      while (this.#waiting.length > 0 && this.#flying < this.#flights) void this.#fly()
-    })
+      while (this.#waiting.length > 0 && !this.#full()) void this.#fly()
+    }
+    if (this.#flying === 0) process.nextTick(depart)
+    else setImmediate(depart)
+  }
+
+  #full(): boolean {
+    const most = this.#waiting.length + this.#aboard < many ? this.#flights : 1
+    return this.#flying >= most
   }
 
   async #fly(): Promise<void> {
-    const all = this.#waiting.length + this.#aboard
-    const share = all < worthDividing ? all : Math.ceil(all / this.#flights)
-    const batch = this.#waiting.splice(0, Math.min(share, this.#most))
+    const batch = this.#waiting.splice(0, this.#most)
     this.#flying += 1
     this.#aboard += batch.length
     await this.#settle(batch)

@@ -18,6 +18,7 @@ import type { Crew, Shift } from '../runtime/crew.ts'
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
+import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { Attempt, released, WorkerStopping } from './attempt.ts'
 import { Bell } from './bell.ts'
@@ -95,17 +96,20 @@ export class JobCrew implements Crew {
     const { running } = (this.#runner = new Runner({ ...this.#deps, workerId, onEnd }))
     shift.ending.addEventListener('abort', () => this.#endRunning())
     const { stopping: signal, leaseMs } = shift
-    const client = { url: database.options.url, purpose: 'listen' }
     // Handlers are watched until the last one has ended, which may be long after the shift stops.
     const over = new AbortController()
     const watching = Promise.all([
       watchTime(running, over.signal),
       watchClaims(running, { control: database.control, signal: over.signal }),
     ])
+    // Claims go out on the connection that listens, so it goes after the last of them.
+    const deaf = new AbortController()
+    const onOpen = (connection: StoreConnection | undefined): void => this.#claims.speakOn(connection)
+    const ear = { database: database.options, telemetry, signal: deaf.signal, onOpen }
     await Promise.all([
-      this.#claimLoop(shift),
+      this.#claimLoop(shift).finally(() => deaf.abort()),
       keepJobs({ database, telemetry, leaseMs, ...this.#options, signal, wake }),
-      database.pooled ? undefined : listenForJobs({ client, telemetry, signal }, wake),
+      database.pooled ? undefined : listenForJobs(ear, wake),
     ])
     this.#giveBack()
     while (running.size > 0) await this.#room.heard(1_000)

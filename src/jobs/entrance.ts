@@ -94,8 +94,8 @@ export class Entrance {
       priority: priorities[priority],
       args,
     }))
-    const rows = await enqueuePlain(database.control, { jobs: plain, notify: withHint })
-    return rows.map(({ id }, at) => ({ at, id, duplicate: false }))
+    const ids = await enqueuePlain(database.control, { jobs: plain, notify: withHint })
+    return ids.map((id, at) => ({ at, id, duplicate: false }))
   }
 
   /** Makes new names on a connection of our own: in the caller's transaction, all others would wait for its end. */

@@ -1,24 +1,31 @@
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
-import type { ClientOptions } from '../store/connection.ts'
+import type { StoreConnection } from '../store/connection.ts'
+import type { DatabaseOptions } from '../store/database.ts'
 import { listen } from '../store/listen.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** How often the connection is asked whether it still listens. */
 const checkEveryMs = 10_000
 
+interface Order {
+  database: DatabaseOptions
+  telemetry: Telemetry
+  signal: AbortSignal
+  /** Told which connection listens; undefined: none does any more. */
+  onOpen: (connection: StoreConnection | undefined) => void
+}
+
 /**
  * Wakes somebody up when other processes enqueue. It is a hint and no more: polling goes on beside it, so a connection
  * that died without a word costs time and never a job.
  */
-export async function listenForJobs(
-  { client, telemetry, signal }: { client: ClientOptions; telemetry: Telemetry; signal: AbortSignal },
-  wake: () => void,
-): Promise<void> {
+export async function listenForJobs({ database, telemetry, signal, onOpen }: Order, wake: () => void): Promise<void> {
   for (let failures = 0; !signal.aborted;) {
     try {
-      await using connection = await listen(client, 'sluice_jobs', wake)
+      await using connection = await listen({ ...database, purpose: 'listen' }, 'sluice_jobs', wake)
+      onOpen(connection)
       // Something may have come while nobody listened.
       wake()
       failures = 0
@@ -27,6 +34,7 @@ export async function listenForJobs(
         if (!signal.aborted) await connection.check()
       }
     } catch (error) {
+      onOpen(undefined)
       failures += 1
       const waitMs = backoffMs(failures, { baseMs: 200, maxMs: 10_000 }, Math.random())
       telemetry.emit('connection.lost', { purpose: 'listen', error: errorRecord(error), attempt: failures, waitMs })

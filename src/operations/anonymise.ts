@@ -40,7 +40,7 @@ export function anonymise({ columns, olderThan, by, where, ...spec }: AnonymiseS
     refuse(preset, 'say which rows: "olderThan" and "by", or "where", which is sql`true` for all')
   }
   const set = Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, value ?? sql`null`]))
-  return setColumns(spec, set, ({ startedAt }) => {
+  return setColumns(spec, { set }, ({ startedAt }) => {
     if (limit === undefined) return where
     return where === undefined ? isAged(limit, startedAt) : sql`${isAged(limit, startedAt)} and (${where})`
   })

@@ -12,6 +12,11 @@ export interface BackfillSpec extends PresetSpec {
   set: Record<string, Sql>
   /** Which rows are meant. Default: all. */
   where?: Sql
+  /**
+   * In how many transactions the rows of a window are done, of each page one row in so many: on full pages each makes
+   * room for the next, and no index has to change. `auto` (default): 10 where that helps, else 1.
+   */
+  stride?: number | 'auto'
 }
 
 /**
@@ -30,17 +35,18 @@ export interface BackfillSpec extends PresetSpec {
  * })
  * ```
  */
-export function backfill({ set, where, ...spec }: BackfillSpec): OperationDefinition<undefined> {
+export function backfill({ set, where, stride, ...spec }: BackfillSpec): OperationDefinition<undefined> {
   const preset: Preset = { kind: 'backfill', name: spec.name }
   checkColumns(preset, { option: 'set', columns: set })
   checkWhere(preset, where)
-  return setColumns(spec, set, () => where)
+  checkStride(preset, stride)
+  return setColumns(spec, { set, stride }, () => where)
 }
 
 /** Defines the operation that sets columns in the rows that `where` means and that are not right yet. */
 export function setColumns(
   spec: PresetSpec,
-  set: Record<string, Sql>,
+  { set, stride = 'auto' }: { set: Record<string, Sql>; stride?: number | 'auto' | undefined },
   where: (context: ScopeContext<undefined>) => Sql | undefined,
 ): OperationDefinition<undefined> {
   const columns = Object.entries(set).map(([name, value]) => ({ name: raw(quote(name)), value }))
@@ -54,7 +60,7 @@ export function setColumns(
     return meant === undefined ? wrong : sql`(${meant}) and (${wrong})`
   }
   const definition = defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'update', set: values })
-  return { ...definition, changes: { kind: 'update', columns: Object.keys(set) } }
+  return { ...definition, changes: { kind: 'update', columns: Object.keys(set), stride } }
 }
 
 /** Refuses anything but columns with expressions. */
@@ -75,6 +81,13 @@ export function checkColumns(
       },
     )
   }
+}
+
+/** Refuses a stride that cannot be one; beyond a hundred, pages would be read for single rows. */
+function checkStride(preset: Preset, stride: unknown): void {
+  if (stride === undefined || stride === 'auto') return
+  if (Number.isSafeInteger(stride) && Number(stride) >= 1 && Number(stride) <= 100) return
+  refuse(preset, '"stride" must be "auto" or a whole number from 1 to 100')
 }
 
 /** Refuses a condition that is none. */

@@ -7,6 +7,7 @@ import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Cuts } from './cuts.ts'
 import type { OperationDefinition } from './define.ts'
 import type { Sizes } from './sizes.ts'
 
@@ -29,6 +30,8 @@ export interface BatchRun {
   outcomes: { ok(): void; isolated(fingerprint: string): string | undefined }
   /** Sizes of sub-batches of the operation, as this process has found them. */
   sizes: Sizes
+  /** Ends of the next batches. */
+  cuts: Cuts
   /** Waits until a new sub-batch may start as far as the lease is concerned. */
   trusted(signal: AbortSignal): Promise<void>
 }

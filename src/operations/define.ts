@@ -1,17 +1,14 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Sql } from 'sql-template-tag'
-import { SluiceError } from '../errors.ts'
 import type { Registry } from '../runtime/registry.ts'
 import type { Json } from '../std/json.ts'
-import { problemOfPaths } from '../std/mask.ts'
-import { didYouMean } from '../std/suggest.ts'
 import { validateArgs } from '../args.ts'
 import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
 import type { VacuumOptions } from '../governor/vacuum-care.ts'
 import type { Change } from '../targets/change.ts'
 import type { Batch } from './batch.ts'
 import { unknownChanges, type Changes } from './preflight/changes.ts'
-import { checkVacuum } from './vacuum.ts'
+import { checkSpec } from './check-spec.ts'
 
 /** What a scope may depend on: the args, and the moment at which the operation was started. */
 export interface ScopeContext<Args> {
@@ -74,8 +71,18 @@ interface CommonSpec<Args> {
   approval?: boolean
   /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`. Outside of them it is on hold. */
   window?: WindowSpec
+  /**
+   * `primary` (default): all reads go there. `replica`: looks for the next batch and the look for rows that were left may
+   * go to the configured replica, once it has replayed what was committed when they were asked for.
+   */
+  reads?: 'primary' | 'replica'
   /** How it gets along with vacuum: a budget of dead rows, vacuum steps of its own, no truncation meanwhile. */
   vacuum?: VacuumOptions
+  /**
+   * `wait` (default): each sub-batch waits until its commit is on disk. `later`: it does not; a crash of the server may
+   * take the last ones back, rows and checkpoint together, and they are done again. Faster, and not kind to others.
+   */
+  commit?: 'wait' | 'later'
   /** Paths of args that nobody may see, such as `args.token`: masked wherever it is shown, and in its errors. */
   redact?: readonly string[]
 }
@@ -125,10 +132,12 @@ export interface OperationDefinition<in Input = never> {
   readonly until: 'end' | 'empty'
   readonly recur: 'restart' | 'continue'
   readonly verify: boolean
+  readonly reads: 'primary' | 'replica'
   readonly quarantineLimit: number
   readonly approval: boolean
   readonly window: Window | undefined
   readonly vacuum: VacuumOptions | undefined
+  readonly commit: 'wait' | 'later'
   readonly redact: readonly string[]
   /** What it does to its rows, where a preset knows. */
   readonly changes: Changes
@@ -153,6 +162,8 @@ const defaults = {
   until: 'end',
   recur: 'restart',
   verify: false,
+  commit: 'wait',
+  reads: 'primary',
   quarantineLimit: 1_000,
   redact: [],
   approval: false,
@@ -185,7 +196,7 @@ export function defineOperation<const Schema extends StandardSchemaV1>(
 export function defineOperation(spec: OperationSpec<undefined>): OperationDefinition<undefined>
 export function defineOperation(spec: ExternalSpec<undefined>): OperationDefinition<undefined>
 export function defineOperation(spec: AnySpec): OperationDefinition<undefined> {
-  checkSpec(spec)
+  checkSpec(spec, Object.keys(defaults))
   const given = Object.entries(spec).filter(([key, value]) => key in defaults && value !== undefined)
   const { name, table, cursor } = spec
   const window = spec.window === undefined ? undefined : defineWindow(spec.window)
@@ -207,7 +218,8 @@ export function defineChange(
   return { ...definition, bind: async (stored) => ({ ...(await definition.bind(stored)), change }) }
 }
 
-type AnySpec = (OperationSpec<unknown> | ExternalSpec<unknown>) & { args?: StandardSchemaV1 }
+/** Any of them, as it comes. */
+export type AnySpec = (OperationSpec<unknown> | ExternalSpec<unknown>) & { args?: StandardSchemaV1 }
 
 async function bind(spec: AnySpec, stored: Json): Promise<BoundOperation> {
   const args = await validateArgs(spec.name, spec.args, stored)
@@ -225,75 +237,4 @@ async function bind(spec: AnySpec, stored: Json): Promise<BoundOperation> {
 
 function misplaced(): never {
   throw new TypeError('an operation has either database or external effects')
-}
-
-function checkSpec(spec: AnySpec): void {
-  const name = typeof spec.name === 'string' ? spec.name : ''
-  const refuse = (problem: string): never => {
-    throw new SluiceError('DEFINITION_INVALID', {
-      message: `The operation "${name}" cannot be defined: ${problem.replace(/\.$/, '')}.`.replace('?.', '?'),
-      details: { name, problem },
-    })
-  }
-  if (!/^[a-z][a-z0-9._-]{0,99}$/i.test(name)) {
-    refuse('its name must start with a letter and have up to 100 letters, digits, ".", "_" or "-"')
-  }
-  for (const key of Object.keys(spec)) {
-    if (!options.includes(key)) refuse(`there is no option "${key}".${didYouMean(key, options)}`)
-  }
-  if (!isText(spec.table)) refuse('"table" must be the name of a table')
-  if (spec.cursor !== undefined && !isCursor(spec.cursor))
-    refuse('"cursor" must list one or more different column names')
-  if (typeof spec.perform !== 'function') refuse('"perform" must be a function')
-  if (spec.scope !== undefined && typeof spec.scope !== 'function') refuse('"scope" must be a function')
-  if (spec.carve === 'sparse' && spec.scope === undefined) refuse('"carve" is sparse only where there is a "scope"')
-  for (const key of ['batchSize', 'subBatchSize', 'lanes', 'quarantineLimit'] as const) {
-    const value = spec[key]
-    if (value === undefined || (key === 'lanes' && value === 'auto')) continue
-    if (!(Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= 10_000_000)) {
-      refuse(`"${key}" must be a whole number from 1 to 10,000,000`)
-    }
-  }
-  checkVacuum(spec.vacuum, refuse)
-  const path = problemOfPaths(spec.redact ?? [])
-  if (path !== undefined) refuse(`"redact" ${path}`)
-  for (const [key, words] of Object.entries(choices)) {
-    const value = spec[key as keyof typeof choices]
-    if (value !== undefined && !words.includes(value)) refuse(`"${key}" must be ${words.join(' or ')}`)
-  }
-}
-
-const choices: Record<
-  'carve' | 'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'verify' | 'approval',
-  unknown[]
-> = {
-  carve: ['dense', 'sparse'],
-  priority: ['low', 'normal', 'high'],
-  conflicts: ['table', 'none'],
-  until: ['end', 'empty'],
-  recur: ['restart', 'continue'],
-  effects: ['database', 'external'],
-  verify: [true, false],
-  approval: [true, false],
-}
-
-const options: readonly string[] = [
-  'name',
-  'table',
-  'cursor',
-  'scope',
-  'perform',
-  'args',
-  'effects',
-  'window',
-  'vacuum',
-  ...Object.keys(defaults),
-]
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== '' && !value.includes('\0')
-}
-
-function isCursor(value: readonly string[]): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isText) && new Set(value).size === value.length
 }

@@ -8,6 +8,7 @@ import { audited, type Who } from '../store/audit.ts'
 import { lockOperation } from '../store/limits.ts'
 import { find, list, type OperationView } from '../store/operations.ts'
 import * as quarantine from '../store/quarantine.ts'
+import { findStandstill, type Standstill } from '../store/standstill.ts'
 import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationDefinition } from './define.ts'
@@ -19,6 +20,7 @@ import { OperationRecords } from './records.ts'
 import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
 import { finalStates, verbs, type OperationState, type OperationVerb } from './states.ts'
+import { disableAll, enableAll } from './standstill.ts'
 import { statusOf, type OperationStatus } from './status.ts'
 
 interface Deps {
@@ -237,6 +239,27 @@ export class Operations {
       return { result, act: result && act }
     })
     this.#deps.telemetry.emit('operation.enabled', { name, actor: options.actor ?? null })
+  }
+
+  /**
+   * The kill switch for the whole database: no operation works, in whatever process, until {@link Operations.enableAll}.
+   * It holds from the next sub-batch on.
+   */
+  async disableAll({ reason, actor }: VerbOptions = {}): Promise<Standstill> {
+    const deps = { telemetry: this.#deps.telemetry, database: await this.#deps.database() }
+    return disableAll(deps, { reason: reason ?? null, actor: actor ?? null })
+  }
+
+  /** Lets operations work again, each where it stands; false: they could all along. */
+  async enableAll({ actor }: Pick<VerbOptions, 'actor'> = {}): Promise<boolean> {
+    const deps = { telemetry: this.#deps.telemetry, database: await this.#deps.database() }
+    return enableAll(deps, { actor: actor ?? null })
+  }
+
+  /** Whether all operations are disabled: by whom, why, and since when; undefined: they are not. */
+  async standstill(): Promise<Standstill | undefined> {
+    const [found] = await findStandstill((await this.#deps.database()).control)
+    return found
   }
 
   /** The ranges of an operation that could not be processed and were not retried, with their errors. */

@@ -70,19 +70,19 @@ export async function plan(
     carveEnd: max ?? (await lastKey(reads, walk)),
     rowsEstimate: Math.round(shape.rowsEstimate),
   }
-  const { changes } = definition
+  const { changes, lanes } = definition
   const range = { lower: planned.lowerKey, end: planned.carveEnd }
-  const checked = await checkUp(checks, { walk, scope, changes, ...firstSizes(definition), startedAt, ...range })
+  const checked = await checkUp(checks, { walk, scope, changes, lanes, ...firstSizes(definition), startedAt, ...range })
   const findings = [...problems.map(findingOf), ...withoutEchoes(checked.findings, problems)]
   return { ...checked, findings, planned, bound, walk, scope, startedAt }
 }
 
 /** All that was found, the gravest first, when the operation does this to its rows. */
 export function findingsOn(
-  { findings, planned, ground, surroundings, aged }: Prepared,
+  { findings, planned, ground, surroundings, aged, stride }: Prepared,
   changes: Changes,
 ): PlanFinding[] {
-  return bySeverity([...findings, ...findAround({ table: planned.table, ground, surroundings, changes, aged })])
+  return bySeverity([...findings, ...findAround({ table: planned.table, ground, surroundings, changes, aged, stride })])
 }
 
 function findingOf(problem: SluiceError): PlanFinding {

@@ -16,10 +16,12 @@ export interface PresetSpec extends Pick<
   | 'priority'
   | 'conflicts'
   | 'verify'
+  | 'reads'
   | 'quarantineLimit'
   | 'approval'
   | 'window'
   | 'vacuum'
+  | 'commit'
 > {}
 
 type AgeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'

@@ -61,7 +61,8 @@ async function lookAgain(
   if (found === 'stopped') return 'give back'
   if (found === 'lost') return (lost(run, 'sub-batch'), 'over')
   if (classify(error) === 'connection') {
-    const outcome = sameKey(found.checkpoint, progress.at) ? 'rolled back' : 'committed'
+    const here = progress.plainRows > 0 ? 'told by the rows' : 'rolled back'
+    const outcome = sameKey(found.checkpoint, progress.at) ? here : 'committed'
     run.telemetry.emit('sub-batch.doubted', { ...about(run), outcome })
   }
   progress.at = found.checkpoint

@@ -22,11 +22,14 @@ import { charge } from '../store/picking.ts'
 import { countRows } from '../targets/window.ts'
 import { about, lost, warn, type BatchRun } from './batch-run.ts'
 import { settleFinish } from './doubt.ts'
+import { farSince, readFar } from './far-reads.ts'
 import { careAfterCrash, isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
 import { nextBatch, targetMs } from './size.ts'
+import { nextStride, rowsAtOnce, strideOf } from './stride.ts'
 import {
+  isFollowed,
   nextWindow,
   passOver,
   runSubBatch,
@@ -51,6 +54,8 @@ export interface Progress {
   ahead: NextWindow | undefined
   /** What this process has done of the batch. */
   done: { rows: number; ms: number }
+  /** Rows that are done without strides, because the last try with them came to no end. */
+  plainRows: number
   /** Rows that are looked at in one go, as long as none of them is in scope. */
   lookSize: number
   /** The last sub-batch met no row in scope: it pays to look before the next one. */
@@ -90,7 +95,7 @@ function beginning({ batch, operation, sizes }: BatchRun): Progress {
   const second = batch.pass > 1
   const lookSize = second ? lookLimit(wantedSize) : wantedSize * 2
   const at = batch.checkpoint
-  const found = { ahead: undefined, done: { rows: 0, ms: 0 }, inARow: 0, onOneRow: 0 }
+  const found = { ahead: undefined, done: { rows: 0, ms: 0 }, plainRows: 0, inARow: 0, onOneRow: 0 }
   return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second, ...found }
 }
 
@@ -121,6 +126,9 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     end: run.batch.upper_key,
     // A pooler needs a transaction for our limits, a second pass has quarantined rows to close.
     inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
+    commitLater: run.definition.commit === 'later',
+    strides: await strideOf(run, { scope, change: bound.change }),
+    since: await farSince(run),
   }
 }
 
@@ -144,12 +152,15 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
 }
 
 async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
-  const { at: lower, subBatchSize: size, ahead } = progress
+  const { at: lower, ahead } = progress
+  const of = progress.plainRows > 0 ? 1 : work.strides
+  const size = progress.subBatchSize * of
   progress.ahead = undefined
+  if (ahead?.stride !== undefined) return commit(run, work, { progress, next: ahead })
   // Found by the sub-batch before, for the size that it had: good unless errors made it smaller.
   const isGood = ahead !== undefined && ahead.rows <= size * 1.1 && !isFar(ahead.rows, size)
   const next = isGood ? ahead : await nextWindow(work, { lower, upper: run.batch.upper_key, size })
-  await commit(run, work, { progress, next })
+  await commit(run, work, { progress, next: of === 1 ? next : { ...next, stride: { of, at: 0 } } })
 }
 
 /** Whether a size is so far behind the one that is wanted that it pays to look again. */
@@ -161,8 +172,14 @@ function isFar(rows: number, wanted: number): boolean {
 async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
   const began = performance.now()
   const size = Math.max(progress.lookSize, progress.subBatchSize)
-  const next = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size })
-  const found = await countRows(work.database.work, work.walk, next.window, work.scope)
+  const known = progress.ahead
+  progress.ahead = undefined
+  const { next, found, ahead } = await readFar(work, async (by) => {
+    const window = known ?? (await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size }, by))
+    const beyond = windowBeyond(work, window, Math.min(lookLimit(progress.wantedSize), size * 2))
+    const rows = await countRows(by, work.walk, window.window, work.scope)
+    return { next: window, found: rows, ahead: await beyond }
+  })
   if (found > 0 && next.rows > progress.subBatchSize) {
     progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
     return
@@ -173,6 +190,8 @@ async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
   if (found > 0) return commit(run, work, { progress, next: { ...next, rows } })
   const elapsedMs = await passOver(work, { window: next.window, rows }, began)
   progress.at = next.window.upper
+  progress.ahead = ahead
+  run.cuts.prepare(run.operation, sizeAfter(run, progress))
   run.held.progress()
   run.telemetry.emit('sub-batch.committed', {
     ...about(run),
@@ -190,30 +209,29 @@ async function commit(
   work: SubBatchWork,
   { progress, next }: { progress: Progress; next: NextWindow },
 ): Promise<void> {
-  const beyond = windowBeyond(work, next)
+  const beyond = isFollowed(work, next) ? windowBeyond(work, next, next.rows) : undefined
+  if (next.stride !== undefined) progress.plainRows = next.rows
   const result = await runSubBatch(work, next)
   const { elapsedMs: ms, rowsMatched, rowsChanged, limits } = result
-  progress.at = next.window.upper
+  const rest = nextStride(next, rowsMatched)
+  const rowsSeen = rest === undefined ? next.rows : 0
+  if (rest === undefined) progress.at = next.window.upper
+  progress.plainRows = Math.max(0, progress.plainRows - rowsSeen)
   progress.inARow = 0
   progress.onOneRow = 0
-  progress.wantedSize = learnSize(run, work, { rows: next.rows, result })
-  progress.empty = work.pass > 1 || (work.scope !== undefined && rowsMatched === 0)
+  progress.wantedSize = learnSize(run, work, { rows: rowsAtOnce(next), result })
+  progress.empty = work.pass > 1 || (work.scope !== undefined && rest === undefined && rowsMatched === 0)
   progress.subBatchSize = Math.min(progress.wantedSize, progress.subBatchSize * 2)
-  progress.ahead = result.ahead ?? (await beyond)
-  progress.done = { rows: progress.done.rows + next.rows, ms: progress.done.ms + ms }
+  progress.ahead = rest ?? result.ahead ?? (await beyond)
+  progress.done = { rows: progress.done.rows + rowsSeen, ms: progress.done.ms + ms }
+  if (progress.done.rows > carveSize(run) / 2) run.cuts.prepare(run.operation, sizeAfter(run, progress))
   // Hours that were set meanwhile have to be looked at before each change.
   work.inOne &&= limits.run_window === null
   run.held.progress()
   run.outcomes.ok()
   const { walBytes } = result
-  const counts = {
-    rowsSeen: next.rows,
-    rowsMatched,
-    rowsChanged,
-    elapsedMs: Math.round(ms),
-    walBytes,
-    targetMs: aimedMs(run, work),
-  }
+  const [elapsedMs, aim] = [Math.round(ms), aimedMs(run, work)]
+  const counts = { rowsSeen, rowsMatched, rowsChanged, elapsedMs, walBytes, targetMs: aim }
   run.telemetry.emit('sub-batch.committed', { ...about(run), ...counts })
   // The rest is between transactions, never inside one.
   const signal = work.resting
@@ -240,10 +258,17 @@ function learnSize(
   return sizes.learn(operation.id, unit, { external: bound.effects === 'external', most, load })
 }
 
-async function finish(run: BatchRun, { done: unit }: Progress): Promise<void> {
+const carveSize = ({ operation }: BatchRun): number => operation.carve_size ?? operation.batch_size
+
+/** Rows of the next batch, by what is done of this one. */
+function sizeAfter(run: BatchRun, { done }: Progress): number {
+  return nextBatch(carveSize(run), done, run.operation.batch_size)
+}
+
+async function finish(run: BatchRun, progress: Progress): Promise<void> {
   const { operation, sizes } = run
   const done = await settleFinish(run, {
-    carveSize: nextBatch(operation.carve_size ?? operation.batch_size, unit, operation.batch_size),
+    carveSize: sizeAfter(run, progress),
     tunedSize: operation.tuned_size === null ? null : sizes.rows(operation.id, operation.tuned_size),
   })
   if (done === 'lost') return lost(run, 'finish')

@@ -31,10 +31,6 @@ export class Sizes {
     const before = this.#found.get(operationId)
     if (before !== undefined) this.#found.set(operationId, shrink(before))
   }
-
-  forget(operationId: string): void {
-    this.#found.delete(operationId)
-  }
 }
 
 /** No transaction is open for longer, whatever the target; and no sub-batch writes more log. */

@@ -2,6 +2,7 @@ import type { ErrorRecord } from '../std/error-record.ts'
 import { formatDuration } from '../std/duration.ts'
 import type { Json } from '../std/json.ts'
 import type { OperationView } from '../store/operations.ts'
+import type { Standstill } from '../store/standstill.ts'
 import { etaOf, isPastEstimate, remainingRows, type Eta, type Place } from './progress.ts'
 import { finalStates, type OperationState } from './states.ts'
 
@@ -15,8 +16,10 @@ export interface OperationStatus {
   state: OperationState
   /** Why it is in that state, where somebody or something said so. */
   reason: string | null
-  /** Its definition may not run. */
+  /** Its definition may not run, or none may. */
   disabled: boolean
+  /** No operation works: who said so, why, and since when; null: they do. */
+  standstill: Standstill | null
   /** It could run, but no running worker knows it. */
   parked: boolean
   priority: 'low' | 'normal' | 'high'
@@ -76,6 +79,7 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
     state: view.status,
     reason: view.reason,
     disabled: view.disabled,
+    standstill: standstillOf(view),
     parked: isParked(view),
     priority: view.priority,
     lanes: view.lanes,
@@ -124,7 +128,8 @@ export function progressOf(counts: Counts, remaining: number | undefined = remai
 type Limits = Pick<
   OperationView,
   'status' | 'running' | 'workers' | 'lanes' | 'pace' | 'limited_by' | 'reason' | 'hold_until' | 'disabled' | 'as_of'
->
+> &
+  Partial<Pick<OperationView, 'standstill'>>
 
 const waiting: Partial<Record<OperationView['status'], string>> = {
   awaiting_approval: 'waits for approval',
@@ -152,9 +157,21 @@ export function hintOf({
   return `only ${rows_matched} of ${rows_seen} rows were in scope: an index on the cursor columns with the scope as its WHERE would let it carve: 'sparse'`
 }
 
+function standstillOf({ standstill }: Partial<Pick<OperationView, 'standstill'>>): Standstill | null {
+  return standstill === null || standstill === undefined ? null : { ...standstill, since: new Date(standstill.since) }
+}
+
+function allDisabled({ actor, reason, since }: Standstill, asOf: Date): string {
+  const by = actor === null ? '' : ` by ${actor}`
+  const ago = formatDuration(Math.max(0, asOf.getTime() - since.getTime()))
+  return `all operations are disabled${by} for ${ago} now${reason === null ? '' : `: ${reason}`}`
+}
+
 /** The binding constraint, in words. */
 export function limiterOf(view: Limits): string {
   if ((finalStates as readonly string[]).includes(view.status)) return 'nothing, it is over'
+  const all = standstillOf(view)
+  if (all !== null) return allDisabled(all, view.as_of)
   if (view.disabled) return 'its definition is disabled'
   if (view.status === 'paused') return `paused${view.reason === null ? '' : `: ${view.reason}`}`
   const left = (view.hold_until?.getTime() ?? 0) - view.as_of.getTime()

@@ -7,9 +7,11 @@ import type { Transaction } from '../store/pool.ts'
 import { changeRows, readKeyedRows, type Change } from '../targets/change.ts'
 import { changeInOne } from '../targets/one-statement.ts'
 import { closeQuarantined } from '../targets/quarantined.ts'
+import { isLast, noKey, striding, type Stride } from '../targets/stride.ts'
 import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../targets/window.ts'
 import { openBatch, type Tally } from './batch.ts'
 import type { BoundOperation } from './define.ts'
+import { rowsAtOnce } from './stride.ts'
 
 /** The fence refused: another worker owns the batch. */
 export class ClaimLost extends Error {
@@ -52,12 +54,20 @@ export interface SubBatchWork {
   end: Key
   /** Whether nothing needs to be asked between the fence and the change, so that both may be one statement. */
   inOne: boolean
+  /** Whether a sub-batch is not to wait until its commit is on disk. */
+  commitLater: boolean
+  /** In how many transactions a window is done; see strides. */
+  strides: number
+  /** What the second pass must not miss, where it may read from a replica; else undefined. */
+  since: string | undefined
 }
 
 /** The next stretch of a batch and how many rows it has. */
 export interface NextWindow {
   window: KeyWindow
   rows: number
+  /** Only these rows of it; the checkpoint moves with the last of them. */
+  stride?: Stride | undefined
 }
 
 /**
@@ -75,9 +85,13 @@ export async function nextWindow(
 }
 
 /** The window behind one that is about to be worked on, looked for meanwhile; undefined: there is none, or not yet. */
-export async function windowBeyond(work: SubBatchWork, { window, rows }: NextWindow): Promise<NextWindow | undefined> {
-  if (inOneStatement(work, rows) || sameKey(window.upper, work.end)) return undefined
-  const beyond = { lower: window.upper, upper: work.end, size: rows }
+export async function windowBeyond(
+  work: SubBatchWork,
+  { window }: NextWindow,
+  size: number,
+): Promise<NextWindow | undefined> {
+  if (sameKey(window.upper, work.end)) return undefined
+  const beyond = { lower: window.upper, upper: work.end, size }
   // What cannot be found now is looked for again in its turn, and then errors count.
   return nextWindow(work, beyond, work.database.control).catch(() => undefined)
 }
@@ -100,11 +114,12 @@ export interface SubBatchResult {
  */
 export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise<SubBatchResult> {
   if (work.bound.effects === 'external') return runExternal(work, next)
-  if (work.bound.change !== undefined && inOneStatement(work, next.rows)) return runInOne(work, next, work.bound.change)
+  if (work.bound.change !== undefined && inOneStatement(work, next)) return runInOne(work, next, work.bound.change)
   const began = performance.now()
   return work.database.work.transaction(async (transaction) => {
     const fenced = await passOpenFence(transaction, work, next.window.lower)
-    const slice = { walk: work.walk, window: next.window, scope: work.scope }
+    if (work.commitLater) await batches.commitLater(transaction)
+    const slice = striding({ walk: work.walk, window: next.window, scope: work.scope }, next.stride)
     const { batch, tally } = openBatch(transaction, slice, work.signal)
     const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
     work.signal.throwIfAborted()
@@ -116,23 +131,31 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
 /** To count rows inside of a statement costs a third of deleting them: that pays only where round trips cost more. */
 const fewRows = 2_000
 
-function inOneStatement({ bound, inOne }: SubBatchWork, rows: number): boolean {
-  return bound.change !== undefined && inOne && rows <= fewRows
+function inOneStatement({ bound, inOne }: SubBatchWork, next: NextWindow): boolean {
+  return bound.change !== undefined && inOne && rowsAtOnce(next) <= fewRows
+}
+
+/** Whether the end of the next window has to be looked for: one statement does so by itself, and strides have one end. */
+export function isFollowed(work: SubBatchWork, next: NextWindow): boolean {
+  return isLast(next.stride) && !inOneStatement(work, next)
 }
 
 /** The same in one statement, where the work is one. */
-async function runInOne(work: SubBatchWork, { window, rows }: NextWindow, change: Change): Promise<SubBatchResult> {
+async function runInOne(work: SubBatchWork, next: NextWindow, change: Change): Promise<SubBatchResult> {
   const began = performance.now()
   const { walk, scope, claim, leaseMs } = work
-  const slice = { walk, window, scope }
+  const { window, rows, stride } = next
+  const slice = striding({ walk, window, scope }, stride)
+  const moves = isLast(stride)
   const done = await changeInOne(work.database.work, {
     claim,
     from: window.lower,
-    to: window.upper,
-    rowsSeen: rows,
+    to: moves ? window.upper : window.lower,
+    rowsSeen: moves ? rows : 0,
     leaseMs,
+    commit: work.commitLater ? 'later' : 'wait',
     change: (also) => changeRows(slice, change, also),
-    ahead: selectKeyAt({ walk, window: { lower: window.upper, upper: work.end }, count: rows }),
+    ahead: moves ? selectKeyAt({ walk, window: { lower: window.upper, upper: work.end }, count: rows }) : noKey,
   })
   if (done === undefined) throw new ClaimLost()
   if (!done.here) throw new CheckpointMoved()
@@ -194,15 +217,17 @@ async function settle(
   work: SubBatchWork,
   done: { next: NextWindow; fenced: batches.Fenced; began: number; tally: Tally },
 ): Promise<SubBatchResult> {
-  const { window, rows } = done.next
+  const { window, rows, stride } = done.next
+  const moves = isLast(stride)
   // What the first pass has isolated and the second could process is out of quarantine, and was counted before.
   const freed = work.pass > 1 ? await closeQuarantined(transaction, { ...work, window }) : 0
   const { matched: rowsMatched, changed: rowsChanged } = done.tally
   const elapsedMs = performance.now() - done.began
-  const counts = { rowsSeen: rows - freed, rowsMatched: rowsMatched - freed, rowsChanged, rowsQuarantined: -freed }
+  const counts = { rowsMatched: rowsMatched - freed, rowsChanged, rowsQuarantined: -freed }
   const moved = {
     ...work.claim,
-    at: window.upper,
+    at: moves ? window.upper : window.lower,
+    rowsSeen: moves ? rows - freed : 0,
     ...counts,
     elapsedMs: Math.round(elapsedMs),
     leaseMs: work.leaseMs,

@@ -6,12 +6,14 @@ import type { ClaimedBatch } from '../store/batches.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { failUncarved, holdUncarved } from '../store/lifecycle.ts'
-import type { Key, OperationRow } from '../store/operations.ts'
+import type { OperationRow } from '../store/operations.ts'
 import { activate, carve, claim, closeCarving, nextOperation, shrinkCarve, takeTurn } from '../store/picking.ts'
 import { classify, sqlstate } from '../store/sqlstate.ts'
 import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Cut, Cuts } from './cuts.ts'
 import type { OperationRegistry } from './define.ts'
+import { carveFar } from './far-reads.ts'
 import { holdOutside, isOpenFor } from './off-peak.ts'
 import { sameKey } from './sub-batch.ts'
 import { carvingWalk, governed } from './walk.ts'
@@ -31,6 +33,7 @@ export interface Taker {
   leaseMs: number
   /** How long looking for the end of a batch may take. */
   carveMs: number
+  cuts: Cuts
 }
 
 /** A batch leased to this worker, with its operation. */
@@ -90,6 +93,7 @@ async function carveBatch(taker: Taker, operation: OperationRow): Promise<Claime
     }
     const { workerId, leaseMs } = taker
     const [batch] = await carve(control, { operation, ...cut, batchId: uuidv7(), workerId, leaseMs })
+    if (batch !== undefined) taker.cuts.carved(operation, cut.upper)
     return batch
   } catch (error) {
     if (classify(error) === 'connection') throw error
@@ -98,22 +102,23 @@ async function carveBatch(taker: Taker, operation: OperationRow): Promise<Claime
   }
 }
 
-/** Where the next batch ends, whether it is the last one, and how many rows it was to have. */
-interface Cut {
-  upper: Key
+/** Whether nothing is left to carve behind it. */
+interface NextCut extends Cut {
   last: boolean
-  size: number
 }
 
 /** The next cut. A look that takes too long makes the batch smaller: the next one, by whichever worker, is quicker. */
-async function nextCut(taker: Taker, operation: OperationRow): Promise<Cut | 'nothing left' | 'too slow'> {
-  const { database, carveMs, registry } = taker
+async function nextCut(taker: Taker, operation: OperationRow): Promise<NextCut | 'nothing left' | 'too slow'> {
+  const { database, carveMs, registry, cuts } = taker
   const size = operation.carve_size ?? operation.batch_size
+  const ahead = await cuts.take(operation, size)
+  if (ahead !== undefined) return { ...ahead, last: sameKey(ahead.upper, operation.carve_end) }
   const walk = await carvingWalk(registry, operation)
   try {
-    return await database.work.transaction((transaction) => cutAt(transaction, { operation, walk, size }), {
-      statementMs: carveMs,
-    })
+    const cut = (by: Connection): Promise<NextCut | 'nothing left'> => cutAt(by, { operation, walk, size })
+    const far = await carveFar(database, registry.find(operation.name), { cut, limitMs: carveMs })
+    if (far !== undefined) return far.value
+    return await database.work.transaction(cut, { statementMs: carveMs })
   } catch (error) {
     if (sqlstate(error) !== '57014') throw error
     if (size === 1) throw needsAnIndex(walk, carveMs)
@@ -125,7 +130,7 @@ async function nextCut(taker: Taker, operation: OperationRow): Promise<Cut | 'no
 async function cutAt(
   connection: Connection,
   { operation, walk, size }: { operation: OperationRow; walk: Walk; size: number },
-): Promise<Cut | 'nothing left'> {
+): Promise<NextCut | 'nothing left'> {
   const end = operation.until === 'empty' ? await lastKey(connection, walk) : operation.carve_end
   if (end === null || sameKey(operation.carved_to, end)) return 'nothing left'
   const window = { lower: operation.carved_to, upper: end }

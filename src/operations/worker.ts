@@ -15,6 +15,7 @@ import { version } from '../version.ts'
 import type { BatchRun } from './batch-run.ts'
 import { remember, tripReason, type Outcomes } from './breaker.ts'
 import { keepHouse, settleOperations } from './chores.ts'
+import { Cuts } from './cuts.ts'
 import type { OperationRegistry } from './define.ts'
 import { runBatch } from './run.ts'
 import { Sizes } from './sizes.ts'
@@ -57,6 +58,7 @@ export class Worker {
   readonly #row: WorkerRow
   readonly #outcomes = new Map<string, Outcomes>()
   readonly #sizes = new Sizes()
+  readonly #cuts: Cuts
   readonly #stopping = new AbortController()
   readonly #ending = new AbortController()
   #loops: Promise<unknown> | undefined
@@ -65,6 +67,7 @@ export class Worker {
   constructor(options: WorkerOptions, deps: Deps) {
     this.#options = options
     this.#deps = deps
+    this.#cuts = new Cuts({ ...deps, carveMs: options.carveMs })
     // Everybody who sleeps in this process listens for the stop.
     setMaxListeners(0, this.#stopping.signal)
     const { registry, skills = { jobs: [], sweeps: [], queues: [], concurrency: 0 } } = deps
@@ -142,7 +145,7 @@ export class Worker {
 
   #taker(): Taker {
     const { leaseMs, carveMs } = this.#options
-    return { ...this.#deps, workerId: this.id, leaseMs, carveMs }
+    return { ...this.#deps, workerId: this.id, leaseMs, carveMs, cuts: this.#cuts }
   }
 
   async #run({ operation, batch }: Taken): Promise<void> {
@@ -163,6 +166,7 @@ export class Worker {
         ending: this.#ending.signal,
         outcomes: this.#outcomesOf(operation.id),
         sizes: this.#sizes,
+        cuts: this.#cuts,
         trusted: (signal) => this.#trusted(signal),
       })
     } finally {

@@ -51,7 +51,8 @@ export const fence = statement<Claim, Fenced>(
   'batch.fence',
   `select b.checkpoint, o.status, o.pace, o.sub_batch_size, o.run_window, clock_timestamp() as now,
      pg_current_wal_insert_lsn()::text as wal_at,
-     exists (select from sluice.disabled_operation d where d.name = o.name) as disabled
+     exists (select from sluice.disabled_operation d where d.name = o.name)
+       or exists (select from sluice.standstill) as disabled
    from sluice.batch b
    join sluice.operation o on o.id = b.operation_id
    where b.id = $1 and b.nonce = $2 and b.state = 'running'
@@ -59,10 +60,17 @@ export const fence = statement<Claim, Fenced>(
   (c) => [c.batchId, c.nonce],
 )
 
+/** Lets the transaction commit without waiting for the disk. What comes later, and waits, makes it durable, too. */
+export const commitLater = statement<void, object>(
+  'batch.commit-later',
+  `select set_config('synchronous_commit', 'off', true)`,
+  () => [],
+)
+
 /** Moves the checkpoint in the transaction that changed the rows, and extends the lease with it. */
 export const checkpoint = statement<
   Claim & {
-    at: Key
+    at: Key | null
     rowsSeen: number
     rowsMatched: number
     rowsChanged: number

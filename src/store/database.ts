@@ -1,11 +1,14 @@
 import type { Timeouts } from './connection.ts'
 import { Pool } from './pool.ts'
 import { detectPooler } from './pooler.ts'
+import { Replica } from './replica.ts'
 import { isUnreachable, unreachable } from './sqlstate.ts'
 
 /** Which database holds our tables, and the limits for talking to it. */
 export interface DatabaseOptions {
   url: string | undefined
+  /** Connection string of a replica that some reads may go to. */
+  replica?: string | undefined
   schema: string
   timeouts: Timeouts
   /** Connections for users' work; one per batch that runs at once. */
@@ -21,20 +24,33 @@ export interface Database extends AsyncDisposable {
   readonly pooled: boolean
   readonly control: Pool
   readonly work: Pool
+  /** For reads whose definition allows it, where there is one. */
+  readonly replica?: Replica
   close(): Promise<void>
 }
 
 const controlSize = 3
+/** What is read from a replica is looks ahead: few at a time. */
+const replicaSize = 2
 
-/** Opens the pools, after one look whether a transaction pooler is in between. */
-export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+/**
+ * Opens the pools, after one look whether a transaction pooler is in between. `say` hears why a replica is not read from,
+ * and null when it is.
+ */
+export async function openDatabase(
+  options: DatabaseOptions,
+  say: (reason: string | null) => void = () => undefined,
+): Promise<Database> {
   const pooled = await detectPooler(options.url).catch((error: unknown) => {
     throw isUnreachable(error) ? unreachable(error) : error
   })
   const control = new Pool({ ...options, purpose: 'control', size: controlSize, pooled, countsAsNumbers: true })
   const work = new Pool({ ...options, purpose: 'work', size: options.workSize, pooled })
+  const { replica: url, schema, timeouts } = options
+  const replica = url === undefined ? undefined : new Replica({ url, schema, timeouts, size: replicaSize }, say)
   const close = async (): Promise<void> => {
-    await Promise.all([control.end(), work.end()])
+    await Promise.all([control.end(), work.end(), replica?.end()])
   }
-  return { options, pooled, control, work, close, [Symbol.asyncDispose]: close }
+  const far = replica === undefined ? {} : { replica }
+  return { options, pooled, control, work, ...far, close, [Symbol.asyncDispose]: close }
 }

@@ -66,6 +66,8 @@ begin
   grant select, insert, update, delete on sluice.operation, sluice.batch, sluice.worker, sluice.disabled_operation
     to sluice_worker;
   grant select, update on sluice.budget to sluice_worker;
+  -- That all work stops is for people to say.
+  grant select on sluice.standstill to sluice_worker, sluice_enqueue, sluice_dashboard;
   grant select, insert, update, delete on sluice.table_setting to sluice_worker;
   grant select, insert, update on sluice.tenant_share, sluice.recurring_mark, sluice.operation_summary to sluice_worker;
   -- History is written once. What is taken up again comes back from it, one operation at a time.
@@ -141,6 +143,8 @@ $$;
 
 -- The worker's account also needs rights on the tables that operations change, for example:
 --   grant select, update, delete on public.events to my_app;
+-- Who may stop all operations and let them go on (sluice ops disable --all) needs beside the worker's rights:
+--   grant select, insert, update, delete on sluice.standstill to my_operators;
 `
 
 /** The SQL that makes the narrow roles and gives each what it needs, and no more. */

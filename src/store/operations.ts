@@ -172,6 +172,8 @@ export interface OperationView {
   reason: string | null
   hold_until: Date | null
   disabled: boolean
+  /** No operation works: who said so, why, and since when. */
+  standstill: { reason: string | null; actor: string | null; since: string } | null
   error: ErrorRecord | null
   table_name: string
   cursor_columns: string[]
@@ -215,7 +217,9 @@ export interface OperationView {
 }
 
 const liveColumns = `o.id, o.name, o.args, o.tenant, o.actor, o.status, o.reason, o.hold_until,
-     exists (select from sluice.disabled_operation d where d.name = o.name) as disabled, null::jsonb as error,
+     exists (select from sluice.disabled_operation d where d.name = o.name)
+       or exists (select from sluice.standstill) as disabled,
+     (select to_jsonb(s) - 'only_one' from sluice.standstill s) as standstill, null::jsonb as error,
      o.table_name, o.cursor_columns, o.cursor_types, o.lower_key, o.carved_to, o.carve_end, o.priority, o.lanes,
      o.most_lanes, o.pace,
      case when o.limited_at > clock_timestamp() - interval '30 seconds' then o.limiter ->> 'sentence' end as limited_by,
@@ -244,7 +248,7 @@ const liveBatches = `left join lateral (
    ) b on true`
 
 const pastColumns = `h.id, h.name, h.args, h.tenant, h.actor, h.status,
-     (select t.reason from sluice.transition t where t.operation_id = h.id order by t.at desc limit 1), null, false, h.error, h.table_name,
+     (select t.reason from sluice.transition t where t.operation_id = h.id order by t.at desc limit 1), null, false, null, h.error, h.table_name,
      array(select jsonb_array_elements_text(h.record -> 'cursor_columns')),
      array(select jsonb_array_elements_text(h.record -> 'cursor_types')), null::text[], null::text[], null::text[],
      coalesce(h.record ->> 'priority', 'normal'), coalesce((h.record ->> 'lanes')::int, 1),

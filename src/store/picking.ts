@@ -25,6 +25,7 @@ export const nextOperation = statement<{ names: string[] }, OperationRow & { rea
        -- One that waits for its window, before it has its table.
        and (o.status <> 'queued' or o.hold_until is null or o.hold_until <= clock_timestamp())
        and not exists (select from sluice.disabled_operation d where d.name = o.name)
+       and not exists (select from sluice.standstill)
    )
    select c.*, to_json(c.created_at) #>> '{}' as created_text, clock_timestamp() as as_of
    from candidate c

@@ -40,6 +40,7 @@ export const missingRights = statement<void, { missing: string }>(
      ('sluice.worker', 'select,insert,update,delete'),
      ('sluice.disabled_operation', 'select'),
      ('sluice.budget', 'select,update'),
+     ('sluice.standstill', 'select'),
      ('sluice.table_setting', 'select,insert,update,delete'),
      ('sluice.tenant_share', 'select,insert,update'),
      ('sluice.recurring_mark', 'select,insert,update'),

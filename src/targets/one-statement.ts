@@ -1,4 +1,4 @@
-import sql, { raw, type Sql } from 'sql-template-tag'
+import sql, { empty, raw, type Sql } from 'sql-template-tag'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Key } from '../store/operations.ts'
 
@@ -7,9 +7,10 @@ export interface OneStatement {
   claim: { batchId: string; nonce: string }
   /** Where the claim must be, and where it is to go. */
   from: Key | null
-  to: Key
+  to: Key | null
   rowsSeen: number
   leaseMs: number
+  commit: 'wait' | 'later'
   /** The change of the rows, as a statement that returns one row for each, with the given further condition. */
   change: (also: Sql) => Sql
   /** Finds the end of the next window. */
@@ -30,6 +31,9 @@ export interface OneStatementResult {
   wal_bytes: number
 }
 
+/** For this transaction alone. */
+const later = sql`set_config('synchronous_commit', 'off', true),`
+
 /**
  * A whole sub-batch in one statement, and so in one transaction and one round trip: locks the claim, changes rows only
  * if it is ours, where we think and wanted, moves the checkpoint, and looks ahead. All parts see the same snapshot; the
@@ -37,14 +41,15 @@ export interface OneStatementResult {
  */
 export async function changeInOne(
   connection: StoreConnection,
-  { claim, from, to, rowsSeen, leaseMs, change, ahead }: OneStatement,
+  { claim, from, to, rowsSeen, leaseMs, commit, change, ahead }: OneStatement,
 ): Promise<OneStatementResult | undefined> {
   const our = (table: string): Sql => raw(`${connection.schema}.${table}`)
   const query = sql`
     with sluice_claim as materialized (
       select b.id, b.checkpoint is not distinct from ${from}::text[] as here, o.status, o.pace, o.sub_batch_size,
         o.run_window, pg_current_wal_insert_lsn() as lsn,
-        exists (select from ${our('disabled_operation')} d where d.name = o.name) as disabled
+        exists (select from ${our('disabled_operation')} d where d.name = o.name)
+          or exists (select from ${our('standstill')}) as disabled
       from ${our('batch')} b
       join ${our('operation')} o on o.id = b.operation_id
       where b.id = ${claim.batchId} and b.nonce = ${claim.nonce} and b.state = 'running'
@@ -66,7 +71,7 @@ export async function changeInOne(
       where b.id = g.id
       returning b.id
     )
-    select s.here, s.pace, s.sub_batch_size, s.run_window,
+    select ${commit === 'later' ? later : empty} s.here, s.pace, s.sub_batch_size, s.run_window,
       exists (select from sluice_moved) as moved, (select rows from sluice_count) as rows, (${ahead}) as ahead,
       pg_wal_lsn_diff(pg_current_wal_insert_lsn(), s.lsn)::float8 as wal_bytes
     from sluice_claim s`

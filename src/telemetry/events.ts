@@ -94,6 +94,9 @@ export interface Events {
   /** The first pass is done; the second looks for rows in scope that it did not meet. */
   'operation.verifying': OfOperation
   /** A definition may not run any more, or may again. */
+  /** No operation works until they are enabled. */
+  'operations.disabled': { reason: string | null; actor: string | null }
+  'operations.enabled': { actor: string | null }
   'operation.disabled': { name: string; reason: string | null; actor: string | null }
   'operation.enabled': { name: string; actor: string | null }
   'operation.finished': OfOperation & {
@@ -128,7 +131,7 @@ export interface Events {
     targetMs: number | null
   }
   /** The connection broke around a COMMIT; the claim row told whether it had taken effect. */
-  'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' }
+  'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' | 'told by the rows' }
   /** Jobs were recorded in one go, or found to be there already (`duplicates`). */
   'jobs.enqueued': { name: string; queue: string; count: number; duplicates: number }
   'job.started': OfJob & { queue: string; attempt: number; waitMs: number }
@@ -231,6 +234,9 @@ export interface Events {
   /** The database cannot be reached; tries go on. */
   'connection.lost': { purpose: string; error: ErrorRecord; attempt: number; waitMs: number }
   'connection.restored': { purpose: string; afterMs: number }
+  /** Reads that may go to a replica go there, from now on; or to the primary, and why. */
+  'replica.used': { purpose: 'reads' }
+  'replica.skipped': { reason: string }
   'schema.migrated': { from: number; to: number }
   /** Something is odd but work goes on; the message says what to do. */
   warning: { message: string }

@@ -67,12 +67,14 @@ const levels: Partial<Record<EventName, Level>> = {
   'operation.failed': 'error',
   'operation.paused': 'warn',
   'operation.disabled': 'warn',
+  'operations.disabled': 'warn',
   'batch.quarantined': 'warn',
   'batch.retried': 'warn',
   'batch.lost': 'warn',
   'batch.rescued': 'warn',
   'sub-batch.doubted': 'warn',
   'connection.lost': 'warn',
+  'replica.skipped': 'warn',
   warning: 'warn',
 }
 

@@ -49,6 +49,10 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `${p.name} is cancelled`
     case 'operation.verifying':
       return `${p.name} looks for rows in scope that it did not meet`
+    case 'operations.disabled':
+      return `no operation works any more${by(p.actor)}: ${p.reason ?? 'no reason given'}`
+    case 'operations.enabled':
+      return `operations may work again${by(p.actor)}`
     case 'operation.disabled':
       return `${p.name} may not run any more${by(p.actor)}: ${p.reason ?? 'no reason given'}`
     case 'operation.enabled':
@@ -74,7 +78,7 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
     case 'sub-batch.committed':
       return `${p.name} batch ${p.batch}: ${count(p.rowsChanged)} of ${count(p.rowsSeen)} rows in ${formatDuration(p.elapsedMs)}`
     case 'sub-batch.doubted':
-      return `${p.name} batch ${p.batch}: the answer to COMMIT was lost; the claim row says ${p.outcome}`
+      return `${p.name} batch ${p.batch}: the answer to COMMIT was lost; ${p.outcome === 'told by the rows' ? 'the rows themselves tell what is done' : `the claim row says ${p.outcome}`}`
     case 'alert.fired':
       return `alert: ${p.message}`
     case 'alert.cleared':
@@ -177,6 +181,10 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `database unreachable (${p.purpose}): ${p.error.message}; trying again in ${formatDuration(p.waitMs)}`
     case 'connection.restored':
       return `database reachable again (${p.purpose}) after ${formatDuration(p.afterMs)}`
+    case 'replica.used':
+      return 'looks ahead go to the replica'
+    case 'replica.skipped':
+      return `looks ahead go to the primary, not to the replica: ${p.reason}`
     case 'schema.migrated':
       return `schema migrated from version ${p.from} to ${p.to}`
     case 'warning':

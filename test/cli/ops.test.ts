@@ -80,7 +80,7 @@ test('plan tells what a start would do, and writes nothing', async () => {
     version: 1,
     plan: { name: 'parse-notes', cursor: ['id'], from: null, to: ['3'], estimate: { rowsToSee: 3, rowsToChange: 3 } },
   })
-  expect(await at.json('list')).toEqual({ version: 1, operations: [] })
+  expect(await at.json('list')).toEqual({ version: 1, operations: [], standstill: null })
 })
 
 test('list shows operations in a table, and says what to do when there is none', async () => {
@@ -170,6 +170,23 @@ test('disable is the kill switch of a definition until enable', async () => {
     unfinished: 2,
   })
   expect((await at.ops('disable', 'parse-note')).stderr).toContain('Did you mean "parse-notes"?')
+})
+
+test('disable --all stops every operation until enable --all, and tells who, why and since when', async () => {
+  await using at = await place()
+  const id = await at.start('parse-notes')
+  const disabled = await at.ops('disable', '--all', '--reason', 'failover', '--actor', 'ada')
+  expect(disabled).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('all operations are disabled') })
+  const said = /all operations are disabled by ada for [^:]* now: failover/
+  expect((await at.ops('show', id)).stdout).toMatch(said)
+  expect((await at.ops('list')).stdout.split('\n')[0]).toMatch(said)
+  expect((await at.ops('start', 'slow-notes')).stderr).toContain('sluice ops enable --all')
+  expect(await at.json('list')).toMatchObject({ standstill: { reason: 'failover', actor: 'ada' } })
+  expect(await at.ops('enable', '--all')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('go') })
+  expect(await at.json('enable', '--all')).toEqual({ version: 1, standstill: null, ended: false })
+  for (const wrong of [['disable'], ['disable', 'parse-notes', '--all'], ['enable']]) {
+    expect(await at.ops(...wrong)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('or say --all') })
+  }
 })
 
 test('finalize ends an operation; what it quarantined is shown, and can be retried', async () => {

@@ -36,7 +36,7 @@ export async function sluiceHere(args: readonly string[], { folder = tmpdir(), e
   const has = (flag: string): boolean => args.includes(flag)
   const look = { json: has('--json'), colour: !has('--no-color'), quiet: has('--quiet'), verbose: has('--verbose') }
   const output = new Output({ stdout, stderr, env, ...look })
-  const program = createProgram({ output, signal: new AbortController().signal, env, folder })
+  const program = await createProgram({ output, signal: new AbortController().signal, env, folder }, args)
   process.exitCode = undefined
   try {
     await program.parseAsync([...args], { from: 'user' })

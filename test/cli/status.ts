@@ -14,6 +14,7 @@ export function statusOf(given: Partial<OperationStatus> = {}): OperationStatus 
     state: 'active',
     reason: null,
     disabled: false,
+    standstill: null,
     parked: false,
     priority: 'normal',
     lanes: 2,

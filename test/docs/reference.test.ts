@@ -104,11 +104,11 @@ describe('configuration', () => {
   })
 })
 
-describe('the command line', () => {
+describe('the command line', async () => {
   const page = sections(read('docs/reference/cli.md'), 2)
   const streams = { stdout: new PassThrough(), stderr: new PassThrough(), env: {} }
   const output = new Output({ ...streams, json: false, colour: false, quiet: false, verbose: false })
-  const program = createProgram({ output, signal: new AbortController().signal, env: {}, folder: '.' })
+  const program = await createProgram({ output, signal: new AbortController().signal, env: {}, folder: '.' })
   const leaves = (command: Command, path: string): [string, Command][] =>
     command.commands.length === 0
       ? [[path, command]]

@@ -2,12 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, inject, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startCluster } from '../support/cluster.ts'
-import { caught } from '../torture/caught.ts'
 import { tortureJobs } from '../torture/jobs/scenario.ts'
 import { wrongIn } from '../torture/jobs/verdict.ts'
-import { plant } from '../torture/mutants.ts'
 import { restarting } from '../torture/restarts.ts'
 
 const limit = { timeout: 480_000 }
@@ -34,20 +32,4 @@ test('kills, stops, lost answers and a restart lose no job, double no effect and
     await server.stop()
     await rm(folder, { recursive: true, force: true })
   }
-})
-
-test('a planted bug, the claim of a transactional job not locked, is caught by this suite', limit, async () => {
-  await using planted = await plant('job-claim-not-locked')
-  const shows = async (): Promise<boolean> => {
-    const outcome = await tortureJobs({
-      clusterUrl: inject('clusterUrl'),
-      jobs: 100,
-      harm: ['stop', 'stop'],
-      secondsPerHarm: 3,
-      package: planted.package,
-    })
-    expect(outcome.hits).toEqual({ stop: 2 })
-    return outcome.doubled > 0
-  }
-  expect(await caught(shows)).toBe(true)
 })

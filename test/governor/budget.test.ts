@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
+import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { spawnWorker } from '../support/worker.ts'
 import { until } from '../support/wait.ts'
 import { counters, working } from '../support/working.ts'
@@ -45,6 +46,35 @@ test('several processes together stay within one budget, by the clock of the dat
   const allowed = (seconds: number): number => rate * seconds + slice + workers.length * (slice + shape.subBatchSize)
   for (const seconds of [1, 2, 10]) {
     expect(await db.value<number>(most, [`${seconds} seconds`]), `${seconds} s`).toBeLessThanOrEqual(allowed(seconds))
+  }
+})
+
+test('a lost answer to the payment is paid again: the budget is kept, and every row is done once', async () => {
+  await using db = await counters(2_000)
+  await db.query('alter table counters add column at timestamptz')
+  const upstream = new URL(db.url)
+  await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
+  const rate = 1_000
+  const stamping = defineOperation({
+    ...shape,
+    lanes: 1,
+    perform: ({ batch }) => batch.update(sql`n = n + 1, at = clock_timestamp()`),
+  })
+  const config = { database: proxy.url(db.workerUrl), budget: { rowsPerSecond: rate } }
+  const { sluice, events } = working(db, [stamping], config)
+  await using _ = sluice
+  await sluice.start()
+  const lost = proxy.dropAnswerTo(/update sluice\.budget/, { times: 3, ending: 'rst' })
+  await sluice.operations.start(stamping)
+  expect(await events.event('operation.finished', { limitMs: 60_000 })).toMatchObject({ rowsChanged: 2_000 })
+  expect(lost.hits).toBe(3)
+  expect(events.payloads('warning').filter(({ message }) => message.includes('budget'))).toHaveLength(3)
+  expect(await db.value('select bool_and(n = 1) from counters')).toBe(true)
+  // Each lost answer lets one more sub-batch pass before it is paid for; paid twice, the rest is slower for it.
+  const [slice, passed] = [rate / 4, 3 * shape.subBatchSize]
+  for (const seconds of [1, 2, 10]) {
+    const allowed = rate * seconds + 2 * slice + shape.subBatchSize + passed
+    expect(await db.value<number>(most, [`${seconds} seconds`]), `${seconds} s`).toBeLessThanOrEqual(allowed)
   }
 })
 

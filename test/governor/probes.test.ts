@@ -7,6 +7,7 @@ import { lockWaits } from '../../src/governor/probes/lock-waits.ts'
 import { oldestSnapshot } from '../../src/governor/probes/oldest-snapshot.ts'
 import { replicaBytes } from '../../src/governor/probes/replica-bytes.ts'
 import { replicaLag } from '../../src/governor/probes/replica-lag.ts'
+import { transactions } from '../../src/governor/probes/transactions.ts'
 import { vacuum } from '../../src/governor/probes/vacuum.ts'
 import { testDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
@@ -138,6 +139,22 @@ test('the time that sessions of others execute is seen by a worker, and our own 
   await oursWorks
   over.abort()
   await work
+})
+
+test('transactions of others are counted, and those of our sub-batches are not', async () => {
+  await using db = await testDatabase()
+  await using probe = await openProbe(transactions, db.workerUrl)
+  await using other = await session(db.url, 'web')
+  let [nowMs, committed] = [1_000, 0]
+  expect(await probe.look({ nowMs })).toBeUndefined()
+  await until('the transactions of the other one show', async () => {
+    for (let i = 0; i < 200; i++) await other.query('select 1')
+    return ((await probe.look({ nowMs: (nowMs += 1_000) }))?.value ?? 0) > 100
+  })
+  await until('what we do ourselves is taken off', async () => {
+    committed += 1_000_000
+    return (await probe.look({ nowMs: (nowMs += 1_000), committed }))?.value === 0
+  })
 })
 
 test('a commit that takes much longer than usual shows', async () => {

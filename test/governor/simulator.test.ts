@@ -16,6 +16,10 @@ function seeded(seed: number): () => number {
 const outlier = (name: string, usual: number, odd: number): TracePoint[] =>
   simulateGovernor({ seconds: 40, signals: ({ second }) => ({ [name]: second === 20 ? odd : usual }) })
 
+/** The load of a server that is busy, beside so many transactions of others in a second. */
+const loadBeside = (transactions: number): number | undefined =>
+  simulateGovernor({ seconds: 5, signals: () => ({ activeSessions: 0.3, commitTime: 6, transactions }) }).at(-1)?.load
+
 const blind = (second: number): boolean => second >= 20 && second < 40
 
 describe('the five cases', () => {
@@ -159,6 +163,12 @@ test('when pausing helps, however slowly, the hold lasts', () => {
   })
   expect(trace.slice(1, 87).every(({ held }) => held)).toBe(true)
   expect(trace.at(-1)).toMatchObject({ held: false })
+})
+
+test('what our own work does to a server that nobody else uses is no load', () => {
+  expect(loadBeside(10)).toBe(0)
+  expect(loadBeside(50)).toBeGreaterThan(0)
+  expect(loadBeside(400)).toBe(1)
 })
 
 test('a controller of sizes runs along, with the load as its input', () => {

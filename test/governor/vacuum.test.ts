@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
-import { alone } from '../support/worker.ts'
+import { alone, spawnWorker, testProfile } from '../support/worker.ts'
 import { counters, working } from '../support/working.ts'
 
 const shape = { name: 'add-one', table: 'counters', batchSize: 5_000, subBatchSize: 500 }
@@ -54,6 +54,39 @@ test('what a process that died has left behind is put back by another', async ()
   )
   expect(await optionsOf(db)).toBeNull()
 })
+
+test(
+  'a worker killed while the end of a table is kept is followed by one that puts it back',
+  { timeout: 90_000 },
+  async () => {
+    await using db = await counters(500)
+    await db.query('alter table counters set (vacuum_truncate = true)')
+    const careful = { ...shape, vacuum: { truncate: false } }
+    const finishing = defineOperation({ ...careful, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+    const { sluice } = working(db, [finishing], { database: db.url, governor })
+    await using _ = sluice
+    const { id } = await sluice.operations.start(finishing)
+    const hanging = `const operations = [defineOperation({
+    ...${JSON.stringify(careful)},
+    perform: () => new Promise((resolve) => setTimeout(resolve, 60_000)),
+  })]`
+    {
+      const profile = { ...testProfile, timeouts: { ...testProfile.timeouts, idleInTransaction: '60s' }, governor }
+      await using worker = await spawnWorker({ url: db.url, operations: hanging, profile })
+      const kept = async (): Promise<boolean> => (await optionsOf(db))?.includes('vacuum_truncate=false') === true
+      await until('the end of the table is kept', kept, 60_000)
+      worker.kill('SIGKILL')
+      await worker.exited
+    }
+    expect(await optionsOf(db)).toContain('vacuum_truncate=false')
+    await sluice.start()
+    expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
+    const asBefore = async (): Promise<boolean> => (await optionsOf(db))?.includes('vacuum_truncate=true') === true
+    await until('the table is as before', asBefore, 60_000)
+    expect(await db.value('select count(*)::int from sluice.table_setting')).toBe(0)
+    expect(await db.value('select bool_and(n = 1) from counters')).toBe(true)
+  },
+)
 
 test('a role that may not leaves the table alone, and says so once', async () => {
   await using db = await counters(2_000)

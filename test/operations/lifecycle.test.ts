@@ -12,11 +12,12 @@ import {
   type OperationVerb,
 } from '../../src/index.ts'
 import { Registry } from '../../src/runtime/registry.ts'
+import { Cuts } from '../../src/operations/cuts.ts'
 import { takeBatch } from '../../src/operations/take.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
 import { rescue } from '../../src/store/batches.ts'
 import type { StoreConnection } from '../../src/store/connection.ts'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase, type Database } from '../../src/store/database.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
@@ -599,7 +600,9 @@ test('workers that look at the same moment keep to the lanes', async () => {
     )
     const registry = new Registry('operation', [addOne])
     const taker = { telemetry, registry, governor: ungoverned, leaseMs: 10_000, carveMs: 2_000 }
-    await Promise.all([one, other, one, other].map((database) => takeBatch({ ...taker, database, workerId: uuidv7() })))
+    const take = (database: Database): Promise<unknown> =>
+      takeBatch({ ...taker, database, workerId: uuidv7(), cuts: new Cuts({ ...taker, database }) })
+    await Promise.all([one, other, one, other].map(take))
     expect(await running(db), `round ${round}`).toBe(1)
   }
 })

@@ -6,6 +6,7 @@ import { Operations } from '../../src/operations/operations.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { runBatch } from '../../src/operations/run.ts'
 import { Sizes } from '../../src/operations/sizes.ts'
+import { Cuts } from '../../src/operations/cuts.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { walkOf } from '../../src/operations/walk.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
@@ -49,6 +50,7 @@ export class Bench {
   readonly #db: TestDatabase
   readonly #database: Database
   readonly #registry: Registry<OperationDefinition>
+  readonly #cuts: Cuts
   readonly #telemetry = new Telemetry()
   readonly #outcomes = new Map<string, Outcomes>()
   readonly #table: string
@@ -88,6 +90,7 @@ export class Bench {
       },
     })
     this.#registry = new Registry('operation', [this.definition])
+    this.#cuts = new Cuts({ database, registry: this.#registry, carveMs: 2_000 })
     this.operations = new Operations({
       database: async () => database,
       registry: this.#registry,
@@ -297,6 +300,7 @@ export class Bench {
       workerId,
       leaseMs,
       carveMs: 2_000,
+      cuts: this.#cuts,
     })
   }
 
@@ -319,6 +323,7 @@ export class Bench {
       ending: new AbortController().signal,
       outcomes: this.#outcomesOf(operation.id),
       sizes: new Sizes(),
+      cuts: this.#cuts,
       trusted: async () => undefined,
     })
   }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { hintOf } from '../../src/operations/status.ts'
+import { Cuts } from '../../src/operations/cuts.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
 import { openDatabase } from '../../src/store/database.ts'
@@ -135,7 +136,17 @@ async function takeOne(db: TestDatabase, carveMs: number): Promise<{ taken: Take
   const events = new EventLog()
   telemetry.onAny((event) => events.push(event))
   const registry = new Registry('operation', [dense])
-  const taker = { database, telemetry, registry, governor: ungoverned, workerId: uuidv7(), leaseMs: 60_000, carveMs }
+  const cuts = new Cuts({ database, registry, carveMs })
+  const taker = {
+    database,
+    telemetry,
+    registry,
+    governor: ungoverned,
+    workerId: uuidv7(),
+    leaseMs: 60_000,
+    carveMs,
+    cuts,
+  }
   return {
     taken: await takeBatch(taker),
     events,

@@ -473,6 +473,14 @@ table schedule_tick partition by RANGE (tick)
   CREATE UNIQUE INDEX schedule_tick_pkey ON ONLY sluice.schedule_tick USING btree (schedule, tick)
 table server_life
   id uuid not null
+table standstill
+  only_one boolean not null default true
+  reason text
+  actor text
+  since timestamp with time zone not null default clock_timestamp()
+  constraint standstill_only_one_check CHECK (only_one)
+  constraint standstill_pkey PRIMARY KEY (only_one)
+  CREATE UNIQUE INDEX standstill_pkey ON sluice.standstill USING btree (only_one)
 table sweep
   name text not null
   held_until timestamp with time zone
@@ -559,7 +567,7 @@ function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns
 function end_waiting_members(p_ids bigint[], p_outcome text, p_reason text, OUT touched jsonb, OUT news jsonb) returns record set {"search_path=pg_catalog, pg_temp"}
 function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at integer, id bigint, duplicate boolean) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
-function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean) returns SETOF bigint security definer set {"search_path=pg_catalog, pg_temp"}
+function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean, OUT ids text) returns text security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}

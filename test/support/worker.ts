@@ -24,6 +24,7 @@ const ungoverned = {
     replicaBytes: false,
     replicaLag: false,
     slots: false,
+    transactions: false,
     vacuum: false,
     walRate: false,
   },
@@ -74,7 +75,7 @@ export async function spawnWorker(options: SpawnOptions): Promise<SpawnedWorker>
   const config = join(folder, 'sluice.config.mjs')
   await writeFile(
     config,
-    `import { again, cancel, defineInbox, defineJob, defineMachine, defineOperation, defineReconciler, defineSchedule, defineSweep, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
+    `import { again, backfill, cancel, defineInbox, defineJob, defineMachine, defineOperation, defineReconciler, defineSchedule, defineSweep, expire, retryOn, snooze, sql } from '${new URL('index.js', home).href}'
 ${options.operations ?? 'const operations = []'}
 ${options.jobs ?? 'const jobs = []'}
 ${options.schedules ?? 'const schedules = []'}

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { startFaultProxy } from '../support/fault-proxy/index.ts'
+import { startFaultProxy, type LinkInfo } from '../support/fault-proxy/index.ts'
 import { Fleet } from './fleet.ts'
 
 /** What a scenario did and what it left behind. */
@@ -95,7 +95,7 @@ export async function loseCommits(plan: Plan): Promise<Outcome> {
       let hits = 0
       for (const mark of marks) {
         await fleet.reached(mark)
-        const rule = proxy.dropAnswerTo(/^commit/i, { times: 1, ending: 'rst' })
+        const rule = proxy.dropAnswerTo(/^commit/i, { times: 1, ending: 'rst', which: ofSubBatches })
         for (let waited = 0; rule.hits === 0 && waited < 5_000; waited += 10) await sleep(10)
         hits += rule.hits
       }
@@ -104,6 +104,9 @@ export async function loseCommits(plan: Plan): Promise<Outcome> {
     (url) => proxy.url(url),
   )
 }
+
+/** Where sub-batches commit. The end of a batch is looked for there, too, now and then. */
+const ofSubBatches = ({ applicationName }: LinkInfo): boolean => applicationName === 'sluice work'
 
 /** Restarts the server under the workers: `restart` takes it down in one of several ways and brings it back. */
 export async function restartServer(plan: Plan, restart: (nth: number) => Promise<EmbeddedPostgres>): Promise<Outcome> {

@@ -3,7 +3,7 @@ import { connected } from '../../database.ts'
 import { interleave, type Outcome } from '../../harness.ts'
 import { EventsTable, type Case } from '../events-table.ts'
 import { Foreground, percentile, type Beat } from './foreground.ts'
-import { baseline, fixedSizes, works, type Work } from './works.ts'
+import { baseline, fixedSizes, fixedStrides, works, type Work } from './works.ts'
 
 /** A case that is measured: the work, and whether an application is there meanwhile. */
 export interface Measured {
@@ -75,13 +75,13 @@ export async function bulkBenchmark({
   url,
   sizes,
   only,
-  ways = { ...works, ...fixedSizes },
+  ways = { ...works, ...fixedSizes, ...fixedStrides },
   say,
 }: {
   url: string
   sizes: BulkSizes
   only: readonly string[] | undefined
-  /** Those that are compared; sizes by hand only beside an application. */
+  /** Those that are compared; sizes by hand only beside an application, strides by hand only on full pages. */
   ways?: Record<string, Work>
   say: (line: string) => void
 }): Promise<BulkOutcome[]> {
@@ -91,7 +91,9 @@ export async function bulkBenchmark({
   for (const measured of cases.filter(({ key }) => only === undefined || only.includes(key))) {
     say(measured.title)
     await using table = await EventsTable.create(url, { ...measured.case, rows: sizes.rows })
-    const chosen = Object.entries(ways).filter(([name]) => measured.foreground || !(name in fixedSizes))
+    const chosen = Object.entries(ways)
+      .filter(([name]) => measured.foreground || !(name in fixedSizes))
+      .filter(([name]) => measured.key === 'full' || !(name in fixedStrides))
     const variants = chosen.map(([name, work]) => ({
       name,
       run: () => runOnce(table, work, { measured, sizes }),

@@ -25,6 +25,7 @@ export const works: Record<string, Work> = {
   'keyset 1,000, 100 ms pause': keyset(1_000, 100),
   'Sluice, 1 lane': sluiceWith({}),
   'Sluice, lanes auto': sluiceWith({ lanes: 'auto' }),
+  'Sluice, lanes auto, commit later': sluiceWith({ lanes: 'auto', commit: 'later' }),
   'Sluice, tighter limits': sluiceWith({}, { governor: { limits: { activeSessions: { soft: 0.05, hard: 0.5 } } } }),
 }
 
@@ -35,6 +36,13 @@ export const fixedSizes: Record<string, Work> = Object.fromEntries(
     sluiceWith({ subBatchSize, batchSize: 500_000 }),
   ]),
 )
+
+/** Strides by hand, to compare with those that are chosen; only where there is a choice. */
+export const fixedStrides: Record<string, Work> = {
+  'Sluice, no strides': sluiceWith({ stride: 1 }),
+  'Sluice, stride 5': sluiceWith({ stride: 5 }),
+  'Sluice, stride 20': sluiceWith({ stride: 20 }),
+}
 
 export const baseline = 'one big statement'
 
@@ -87,7 +95,9 @@ async function nextKey(client: pg.Client, at: string, size: number): Promise<str
 /** The other ways look for no rows that were left, either. */
 const unverified = { verify: false }
 
-type Choices = Partial<Pick<Parameters<typeof expire>[0], 'lanes' | 'subBatchSize' | 'batchSize'>>
+type Choices = Partial<
+  Pick<Parameters<typeof backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride' | 'commit'>
+>
 
 /** A worker in this process that looks for work often: at the default of 2 s a short run would be all waiting. */
 function sluiceWith(choices: Choices, config: SluiceConfig = {}): Work {
@@ -107,7 +117,10 @@ function sluiceWith(choices: Choices, config: SluiceConfig = {}): Work {
   }
 }
 
-function definitionOf({ work = 'delete' }: Case, choices: Choices): OperationDefinition<undefined> {
+function definitionOf(
+  { work = 'delete' }: Case,
+  { stride = 'auto', ...choices }: Choices,
+): OperationDefinition<undefined> {
   return work === 'delete'
     ? expire({
         name: 'expire-events',
@@ -117,5 +130,12 @@ function definitionOf({ work = 'delete' }: Case, choices: Choices): OperationDef
         ...unverified,
         ...choices,
       })
-    : backfill({ name: 'check-events', table: 'events', set: { checked: sql`true` }, ...unverified, ...choices })
+    : backfill({
+        name: 'check-events',
+        table: 'events',
+        set: { checked: sql`true` },
+        stride,
+        ...unverified,
+        ...choices,
+      })
 }

@@ -9,6 +9,7 @@ import { oldestSnapshot } from './oldest-snapshot.ts'
 import { replicaBytes } from './replica-bytes.ts'
 import { replicaLag } from './replica-lag.ts'
 import { slots } from './slots.ts'
+import { transactions } from './transactions.ts'
 import { vacuum } from './vacuum.ts'
 import { walRate } from './wal-rate.ts'
 
@@ -20,6 +21,7 @@ export const serverProbes: readonly Probe[] = [
   slots,
   archive,
   activeSessions,
+  transactions,
   commitTime,
   walRate,
   checkpoints,

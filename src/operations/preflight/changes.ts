@@ -5,6 +5,8 @@ export interface Changes {
   kind: 'delete' | 'update' | 'unknown'
   /** The columns that an update sets. */
   columns?: readonly string[]
+  /** In how many transactions the rows of a window are done; see the backfill. */
+  stride?: number | 'auto'
   /** The age by which rows are deleted. */
   aged?: AgeLimit
 }

@@ -20,6 +20,8 @@ import {
   type Ground,
   type Surroundings,
 } from '../../targets/surroundings.ts'
+import { readPages } from '../../targets/stride.ts'
+import { chooseStride, type StrideChoice } from '../stride.ts'
 import type { Changes } from './changes.ts'
 import type { PlanFinding } from './finding.ts'
 import { lookAtPlans, type PlannedStatement, type Walked } from './plans.ts'
@@ -30,6 +32,7 @@ const limits = { statementMs: 2_000, lockMs: 200 }
 /** An operation that is about to start. */
 export interface Subject extends Omit<Walked, 'ground' | 'range'> {
   lower: Walked['range']['lower']
+  lanes: number | 'auto'
   /** null: there is no row. */
   end: Walked['range']['upper'] | null
   /** When it would be started. */
@@ -45,17 +48,23 @@ export interface CheckUp {
   surroundings: Surroundings
   /** Partitions that could be dropped instead. */
   aged: readonly AgedPartition[]
+  stride: StrideChoice
 }
 
 /** Looks at what can be looked at in a few milliseconds; at both at once. */
-export async function checkUp(checks: Pool, { lower, end, startedAt, ...subject }: Subject): Promise<CheckUp> {
-  const { table } = subject.walk
-  const [ground, surroundings] = await Promise.all([readGround(checks, table), readSurroundings(checks, table)])
+export async function checkUp(checks: Pool, { lower, end, startedAt, lanes, ...subject }: Subject): Promise<CheckUp> {
+  const { table, cursor } = subject.walk
+  const [ground, surroundings, pages] = await Promise.all([
+    readGround(checks, table),
+    readSurroundings(checks, table),
+    readPages(checks, table, cursor.columns[0] ?? ''),
+  ])
   const [plans, aged] = await Promise.all([
     end === null ? noPlans : plansOf(checks, { ...subject, ground, range: { lower, upper: end } }),
     partitionsToDrop(checks, { table, startedAt, surroundings, changes: subject.changes }),
   ])
-  return { ...plans, ground, surroundings, aged }
+  const stride = chooseStride({ changes: subject.changes, lanes, indexes: surroundings.indexes, pages })
+  return { ...plans, ground, surroundings, aged, stride }
 }
 
 type Plans = Pick<CheckUp, 'findings' | 'statements'>

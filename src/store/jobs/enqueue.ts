@@ -1,3 +1,4 @@
+import type { StoreConnection } from '../connection.ts'
 import { list, statement } from '../statement.ts'
 
 /** One job for `sluice.enqueue`, as documented for SQL callers. */
@@ -56,9 +57,17 @@ export interface PlainJob {
 }
 
 /** Records such jobs the short way; gives their ids in the order given. */
-export const enqueuePlain = statement<{ jobs: readonly PlainJob[]; notify: boolean }, { id: number }>(
+export async function enqueuePlain(
+  connection: StoreConnection,
+  order: { jobs: readonly PlainJob[]; notify: boolean },
+): Promise<number[]> {
+  const [recorded] = await recordPlain(connection, order)
+  return (recorded?.ids ?? '').split(',').map(Number)
+}
+
+const recordPlain = statement<{ jobs: readonly PlainJob[]; notify: boolean }, { ids: string }>(
   'job.enqueuePlain',
-  `select sluice.enqueue_plain($1, $2, $3, $4, $5) as id`,
+  `select ids from sluice.enqueue_plain($1, $2, $3, $4, $5)`,
   ({ jobs, notify }) => [
     list(jobs.map((job) => job.classId)),
     list(jobs.map((job) => job.queueId)),

@@ -260,6 +260,8 @@ as $$
 declare
   -- Row addresses; they stay good, because the caller's snapshot keeps what is behind them.
   picked tid[] := '{}';
+  some_next boolean;
+  some_due boolean;
   room integer;
   cancelled bigint[];
   listed int8multirange;
@@ -275,7 +277,11 @@ begin
   -- Next in line. What was claimed when a worker died may have been its death, or only fetched ahead: it comes only
   -- where it can begin at once, so that a second death says more; after that, one at a time, and after the third
   -- never: the sweep isolates it.
-  if exists (select from sluice.job j where j.state = 4 and j.claim_id is null) then
+  select exists (select from sluice.job j where j.state = 4 and j.claim_id is null),
+    exists (select from sluice.job j
+            where j.state = 2 and j.queue_id = any(p_queue_ids) and j.run_at <= statement_timestamp())
+  into some_next, some_due;
+  if some_next then
     picked := array(
       select j.ctid
       from unnest(p_queue_ids) q(id)
@@ -311,17 +317,19 @@ begin
       limit p_suspects);
   end if;
   -- What is due gets half of the room at most: a rush of retries must not keep new jobs out.
-  picked := picked || array(
-    select j.ctid
-    from unnest(p_queue_ids) q(id)
-    cross join lateral (
-      select ctid from sluice.job j
-      where j.state = 2 and j.queue_id = q.id and j.run_at <= statement_timestamp() and j.claim_id is null
-        and j.class_id = any(p_class_ids)
-      order by j.run_at
-      limit (p_limit + 1) / 2
-      for update skip locked) j
-    limit (p_limit + 1) / 2);
+  if some_due then
+    picked := picked || array(
+      select j.ctid
+      from unnest(p_queue_ids) q(id)
+      cross join lateral (
+        select ctid from sluice.job j
+        where j.state = 2 and j.queue_id = q.id and j.run_at <= statement_timestamp() and j.claim_id is null
+          and j.class_id = any(p_class_ids)
+        order by j.run_at
+        limit (p_limit + 1) / 2
+        for update skip locked) j
+      limit (p_limit + 1) / 2);
+  end if;
   if cardinality(picked) > 0 then
     cancelled := array(select job_id from sluice.job_cancel);
     with claimed as (
@@ -347,19 +355,18 @@ begin
   claims_floor := p_claims_floor;
   if room > 0 then
     perform sluice.lock_claims();
-    select l.id into life from sluice.server_life l;
+    -- First the lists, then the jobs: who is on no list then is on none now.
+    select l.id, coalesce(c.listed, '{}'), coalesce(c.seq, s.last_value + s.is_called::integer)
+    into life, listed, claims_floor
+    from sluice.job_claim_seq_seq s
+    left join sluice.server_life l on true
+    cross join lateral (
+      select range_agg(r) as listed, min(c.seq) as seq
+      from sluice.job_claim c
+      cross join lateral unnest(c.job_ids) r
+      where c.seq >= case when l.id = p_life then p_claims_floor else 0 end) c;
     if life is null then
       insert into sluice.server_life (id) values (gen_random_uuid()) returning id into life;
-    end if;
-    -- First the lists, then the jobs: who is on no list then is on none now.
-    select range_agg(r), min(c.seq)
-    into listed, claims_floor
-    from sluice.job_claim c
-    cross join lateral unnest(c.job_ids) r
-    where c.seq >= case when life = p_life then p_claims_floor else 0 end;
-    if claims_floor is null then
-      select last_value + is_called::integer into claims_floor from sluice.job_claim_seq_seq;
-      listed := '{}';
     end if;
     -- One text for all of them is made and read much faster than a row for each.
     select string_agg('[' || j.id || ',' || j.class_id || ',' || j.queue_id || ',' || j.priority || ',0,1,0,'
@@ -678,16 +685,22 @@ begin
 end
 $$;
 
--- The short way in, for jobs that are ready at once and have no keys: by ids, args as one JSON array.
+-- The short way in, for jobs that are ready at once and have no keys: by ids, args as one JSON array. Gives the new
+-- ids in the order of the args, as one text: rows would cost both sides more than the jobs.
 create function sluice.enqueue_plain(
-  p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean
-) returns setof bigint
+  p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean, out ids text
+)
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return query
+  -- One alone is what somebody waits for: its plan has nothing to start but the insert.
+  if cardinality(p_class_ids) = 1 then
+    insert into sluice.job as j (run_at, queue_id, class_id, state, priority, args)
+    values (statement_timestamp(), p_queue_ids[1], p_class_ids[1], 0, p_priorities[1], p_args::jsonb -> 0)
+    returning j.id into ids;
+  else
     with inserted as (
       insert into sluice.job as j (run_at, queue_id, class_id, state, priority, args)
       select statement_timestamp(), g.queue_id, g.class_id, 0, g.priority, g.args
@@ -696,7 +709,8 @@ begin
       order by g.n
       returning j.id
     )
-    select i.id from inserted i order by i.id;
+    select string_agg(i.id::text, ',' order by i.id) into ids from inserted i;
+  end if;
   if p_notify then
     perform pg_notify('sluice_jobs', '');
   end if;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defineOperation, Sluice, sql } from '../../../src/index.ts'
+import { defineOperation, Sluice, sql, type Duration } from '../../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import type { Pair } from '../../support/replica.ts'
 import { until } from '../../support/wait.ts'
@@ -22,6 +22,8 @@ export interface ReplicaPlan {
   /** Limits for WAL that is not replayed. */
   soft: number
   hard: number
+  /** Limits for the lag in time; without them, the usual ones. */
+  lag?: { soft: Duration; hard: Duration }
   /** What the operation may log in a second, so that its speed does not depend on the machine. */
   walBytesPerSecond?: number
 }
@@ -59,6 +61,7 @@ export async function freezeReplica({
   freezeMs,
   soft,
   hard,
+  lag,
   ...budget
 }: ReplicaPlan): Promise<ReplicaOutcome> {
   await using db = await testDatabase(pair.primary.url)
@@ -71,7 +74,8 @@ export async function freezeReplica({
   await db.query('checkpoint')
   await db.query('grant pg_read_all_stats to test_worker')
   await until('the replica has caught up', async () => (await pair.lagBytes()) === 0, 60_000)
-  const limits = { replicaBytes: { soft, hard }, activeSessions: false, commitTime: false, checkpoints: false }
+  const quiet = { activeSessions: false, commitTime: false, checkpoints: false }
+  const limits = { replicaBytes: { soft, hard }, ...(lag && { replicaLag: lag }), ...quiet }
   const patterns = `const patterns = ${JSON.stringify({ governor: { limits }, budget })}`
   await using running = await spawnWorker({ url: db.workerUrl, operations: worker, patterns, profile: testProfile })
   await running.events.event('worker.started')

@@ -2,15 +2,20 @@ import type { Command } from 'commander'
 import { plural } from '../../figures.ts'
 import { withSluice } from '../../session.ts'
 import type { CommandAdder, Shell } from '../../shell.ts'
+import { checkChoice, disableAll, type AllOptions } from '../../standstill.ts'
 import { unfinishedRuns, warnIfUnknown } from '../../unfinished-runs.ts'
 import { addWho, whoOf, type WhoOptions } from '../../who.ts'
 
 export const addDisable: CommandAdder = (parent, shell) => {
   const command = parent
-    .command('disable <operation>')
+    .command('disable [operation]')
     .description('the kill switch: stop every run of a definition, also those started later, until it is enabled')
-  addWho(command).action((operation: string, _: unknown, own: Command) =>
-    disable(shell, operation, own.optsWithGlobals<WhoOptions>()),
+  addWho(command.option('--all', 'all operations of the database')).action(
+    async (operation: string | undefined, _: unknown, own: Command) => {
+      const options = own.optsWithGlobals<AllOptions>()
+      checkChoice(own, operation, options)
+      await (operation === undefined ? disableAll(shell, options) : disable(shell, operation, options))
+    },
   )
 }
 

@@ -2,13 +2,18 @@ import type { Command } from 'commander'
 import { plural } from '../../figures.ts'
 import { withSluice } from '../../session.ts'
 import type { CommandAdder, Shell } from '../../shell.ts'
+import { checkChoice, enableAll, type AllOptions } from '../../standstill.ts'
 import { unfinishedRuns, warnIfUnknown } from '../../unfinished-runs.ts'
 import { addActor, whoOf, type WhoOptions } from '../../who.ts'
 
 export const addEnable: CommandAdder = (parent, shell) => {
-  const command = parent.command('enable <operation>').description('let a disabled definition run again')
-  addActor(command).action((operation: string, _: unknown, own: Command) =>
-    enable(shell, operation, own.optsWithGlobals<WhoOptions>()),
+  const command = parent.command('enable [operation]').description('let a disabled definition run again')
+  addActor(command.option('--all', 'all operations of the database')).action(
+    async (operation: string | undefined, _: unknown, own: Command) => {
+      const options = own.optsWithGlobals<AllOptions>()
+      checkChoice(own, operation, options)
+      await (operation === undefined ? enableAll(shell, options) : enable(shell, operation, options))
+    },
   )
 }
 

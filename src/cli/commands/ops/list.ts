@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { statusRecord } from '../../operation-lines.ts'
 import { operationTable } from '../../operation-table.ts'
+import { standstillLine } from '../../standstill.ts'
 import { withSluice } from '../../session.ts'
 import type { CommandAdder, GlobalOptions, Shell } from '../../shell.ts'
 import { wholeNumber } from '../../whole-number.ts'
@@ -26,8 +27,12 @@ async function list(shell: Shell, options: ListOptions): Promise<void> {
   const { name, tenant, limit } = options
   const filter = { ...(name === undefined ? {} : { name }), ...(tenant === undefined ? {} : { tenant }) }
   await withSluice(shell, { options }, async ({ sluice }) => {
-    const operations = await sluice.operations.list({ ...filter, limit })
-    if (output.json) return output.record({ operations: operations.map(statusRecord) })
+    const [operations, standstill] = await Promise.all([
+      sluice.operations.list({ ...filter, limit }),
+      sluice.operations.standstill(),
+    ])
+    if (output.json) return output.record({ operations: operations.map(statusRecord), standstill: standstill ?? null })
+    if (standstill !== undefined) output.data(...standstillLine(standstill, operations[0]?.asOf ?? new Date()))
     if (operations.length === 0) return output.note(emptyText(filter))
     for (const line of operationTable(operations, output.columns)) output.data(...line)
     if (operations.length === limit) output.note(`Only the first ${limit} are shown; see more with --limit.`)

@@ -58,7 +58,9 @@ async function tell(
   output.note(nextText(await sluice.operations.get(id)))
 }
 
-function nextText({ id, name, state, disabled }: OperationStatus): string {
+function nextText({ id, name, state, disabled, standstill }: OperationStatus): string {
+  if (standstill !== null)
+    return `${name} is recorded, but all operations are disabled. Let them run with: sluice ops enable --all`
   if (disabled) return `${name} is recorded, but disabled. Let it run with: sluice ops enable ${name}`
   if (state === 'awaiting_approval') return `${name} waits for approval. Approve it with: sluice ops approve ${id}`
   return `${name} started. Watch it with: sluice ops watch ${id}`

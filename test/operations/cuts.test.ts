@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { defineOperation, sql, type OperationDefinition } from '../../src/index.ts'
+import { Cuts } from '../../src/operations/cuts.ts'
+import { takeBatch, type Taken } from '../../src/operations/take.ts'
+import { Registry } from '../../src/runtime/registry.ts'
+import { uuidv7 } from '../../src/std/uuid.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { Telemetry } from '../../src/telemetry/telemetry.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { ungoverned } from '../support/ungoverned.ts'
+import { counters, working } from '../support/working.ts'
+
+const shape = { name: 'count', table: 'counters', batchSize: 100, subBatchSize: 20 } as const
+const count = defineOperation({ ...shape, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+
+const untilEmpty = defineOperation({
+  ...shape,
+  until: 'empty',
+  scope: () => sql`n < 5`,
+  perform: ({ batch }) => batch.update(sql`n = n + 1`),
+})
+
+/** Takes the first batch of an operation, as a worker does. */
+async function takeFirst(db: TestDatabase, definition: OperationDefinition<undefined>): Promise<Stage> {
+  const timeouts = { statementMs: 10_000, lockMs: 2_000, idleInTransactionMs: 10_000 }
+  const database = await openDatabase({ url: db.workerUrl, schema: 'sluice', workSize: 1, timeouts })
+  const registry = new Registry('operation', [definition])
+  const cuts = new Cuts({ database, registry, carveMs: 2_000 })
+  const { sluice } = working(db, [definition])
+  await sluice.operations.start(definition)
+  await sluice.stop()
+  const common = { database, registry, cuts, telemetry: new Telemetry(), governor: ungoverned }
+  const taken = await takeBatch({ ...common, workerId: uuidv7(), leaseMs: 60_000, carveMs: 2_000 })
+  if (taken === undefined) throw new Error('there is no batch')
+  return { cuts, taken, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+interface Stage extends AsyncDisposable {
+  cuts: Cuts
+  taken: Taken
+}
+
+test('the end of the next batch is looked for while the one before it runs, and fits no other', async () => {
+  await using db = await counters(1_000)
+  await using stage = await takeFirst(db, count)
+  const { cuts, taken } = stage
+  const next = { ...taken.operation, carved_to: taken.batch.upper_key }
+  expect(await cuts.take(next, 100)).toBeUndefined()
+  cuts.prepare(taken.operation, 100)
+  expect(await cuts.take(next, 100)).toEqual({ upper: ['200'], size: 100 })
+  expect(await cuts.take(next, 60)).toEqual({ upper: ['200'], size: 100 })
+  // Another size, another beginning, another end.
+  expect(await cuts.take(next, 300)).toBeUndefined()
+  expect(await cuts.take({ ...next, carved_to: ['300'] }, 100)).toBeUndefined()
+  expect(await cuts.take({ ...next, carve_end: ['150'] }, 100)).toBeUndefined()
+})
+
+test('where fewer rows are left than a batch has, or the end moves, nothing is looked for', async () => {
+  await using db = await counters(150)
+  await using stage = await takeFirst(db, count)
+  stage.cuts.prepare(stage.taken.operation, 100)
+  const next = { ...stage.taken.operation, carved_to: stage.taken.batch.upper_key }
+  expect(await stage.cuts.take(next, 100)).toBeUndefined()
+  await using more = await counters(1_000)
+  await using moving = await takeFirst(more, untilEmpty)
+  moving.cuts.prepare(moving.taken.operation, 100)
+  const after = { ...moving.taken.operation, carved_to: moving.taken.batch.upper_key }
+  expect(await moving.cuts.take(after, 100)).toBeUndefined()
+})
+
+test('batches that were cut ahead cover every row once', async () => {
+  await using db = await counters(5_000)
+  const lanes = defineOperation({ ...shape, lanes: 3, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+  const { sluice, events } = working(db, [lanes])
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(lanes)
+  expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 5_000, rowsChanged: 5_000, batches: 50 })
+  expect(await db.value('select count(*)::int from counters where n <> 1')).toBe(0)
+})
