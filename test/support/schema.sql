@@ -1,3 +1,33 @@
+table alert
+  rule text not null
+  subject text not null
+  firing boolean not null
+  severity text not null
+  message text not null
+  value double precision
+  threshold double precision
+  streak integer not null default 0
+  looked_at timestamp with time zone not null default clock_timestamp()
+  changed_at timestamp with time zone not null default clock_timestamp()
+  told_at timestamp with time zone
+  telling_at timestamp with time zone
+  constraint alert_pkey PRIMARY KEY (rule, subject)
+  constraint alert_severity_check CHECK ((severity = ANY (ARRAY['warning'::text, 'critical'::text])))
+  CREATE UNIQUE INDEX alert_pkey ON sluice.alert USING btree (rule, subject)
+table audit
+  id bigint not null
+  at timestamp with time zone not null default clock_timestamp()
+  actor text
+  source text not null
+  action text not null
+  target text not null
+  before jsonb
+  after jsonb
+  reason text
+  constraint audit_pkey PRIMARY KEY (id)
+  constraint audit_source_check CHECK ((source = ANY (ARRAY['api'::text, 'cli'::text, 'dashboard'::text, 'schedule'::text])))
+  CREATE INDEX audit_target_idx ON sluice.audit USING btree (target, id)
+  CREATE UNIQUE INDEX audit_pkey ON sluice.audit USING btree (id)
 table batch with {fillfactor=50,autovacuum_vacuum_scale_factor=0.05,autovacuum_vacuum_threshold=200}
   id uuid not null
   operation_id uuid not null
@@ -376,6 +406,72 @@ table operation_history partition by RANGE (finished_at)
   record jsonb
   constraint operation_history_pkey PRIMARY KEY (id, finished_at)
   CREATE UNIQUE INDEX operation_history_pkey ON ONLY sluice.operation_history USING btree (id, finished_at)
+table operation_sample_10s partition by RANGE (at)
+  operation_id uuid not null
+  at timestamp with time zone not null
+  name text not null
+  rows_seen bigint not null default 0
+  rows_changed bigint not null default 0
+  batches bigint not null default 0
+  sub_batches bigint not null default 0
+  quarantined bigint not null default 0
+  wal_bytes bigint not null default 0
+  run bigint[] not null default '{}'::bigint[]
+  size integer
+  target_ms real
+  status text
+  lanes integer
+  pace real
+  share real
+  limiter text
+  hold_ms bigint not null default 0
+  progress real
+  constraint operation_sample_10s_pkey PRIMARY KEY (operation_id, at)
+  CREATE UNIQUE INDEX operation_sample_10s_pkey ON ONLY sluice.operation_sample_10s USING btree (operation_id, at)
+table operation_sample_1h partition by RANGE (at)
+  operation_id uuid not null
+  at timestamp with time zone not null
+  name text not null
+  rows_seen bigint not null default 0
+  rows_changed bigint not null default 0
+  batches bigint not null default 0
+  sub_batches bigint not null default 0
+  quarantined bigint not null default 0
+  wal_bytes bigint not null default 0
+  run bigint[] not null default '{}'::bigint[]
+  size integer
+  target_ms real
+  status text
+  lanes integer
+  pace real
+  share real
+  limiter text
+  hold_ms bigint not null default 0
+  progress real
+  constraint operation_sample_1h_pkey PRIMARY KEY (operation_id, at)
+  CREATE UNIQUE INDEX operation_sample_1h_pkey ON ONLY sluice.operation_sample_1h USING btree (operation_id, at)
+table operation_sample_1m partition by RANGE (at)
+  operation_id uuid not null
+  at timestamp with time zone not null
+  name text not null
+  rows_seen bigint not null default 0
+  rows_changed bigint not null default 0
+  batches bigint not null default 0
+  sub_batches bigint not null default 0
+  quarantined bigint not null default 0
+  wal_bytes bigint not null default 0
+  run bigint[] not null default '{}'::bigint[]
+  size integer
+  target_ms real
+  status text
+  lanes integer
+  pace real
+  share real
+  limiter text
+  hold_ms bigint not null default 0
+  progress real
+  constraint operation_sample_1m_pkey PRIMARY KEY (operation_id, at)
+  CREATE UNIQUE INDEX operation_sample_1m_pkey ON ONLY sluice.operation_sample_1m USING btree (operation_id, at)
 table operation_summary
   id uuid not null
   name text not null
@@ -416,6 +512,48 @@ table queue
   constraint queue_rate_ms_check CHECK ((rate_ms > 0))
   CREATE UNIQUE INDEX queue_name_key ON sluice.queue USING btree (name)
   CREATE UNIQUE INDEX queue_pkey ON sluice.queue USING btree (id)
+table queue_sample_10s partition by RANGE (at)
+  queue text not null
+  at timestamp with time zone not null
+  enqueued bigint not null default 0
+  started bigint not null default 0
+  finished bigint not null default 0
+  failed bigint not null default 0
+  died bigint not null default 0
+  wait bigint[] not null default '{}'::bigint[]
+  run bigint[] not null default '{}'::bigint[]
+  depth bigint
+  oldest_ms bigint
+  constraint queue_sample_10s_pkey PRIMARY KEY (queue, at)
+  CREATE UNIQUE INDEX queue_sample_10s_pkey ON ONLY sluice.queue_sample_10s USING btree (queue, at)
+table queue_sample_1h partition by RANGE (at)
+  queue text not null
+  at timestamp with time zone not null
+  enqueued bigint not null default 0
+  started bigint not null default 0
+  finished bigint not null default 0
+  failed bigint not null default 0
+  died bigint not null default 0
+  wait bigint[] not null default '{}'::bigint[]
+  run bigint[] not null default '{}'::bigint[]
+  depth bigint
+  oldest_ms bigint
+  constraint queue_sample_1h_pkey PRIMARY KEY (queue, at)
+  CREATE UNIQUE INDEX queue_sample_1h_pkey ON ONLY sluice.queue_sample_1h USING btree (queue, at)
+table queue_sample_1m partition by RANGE (at)
+  queue text not null
+  at timestamp with time zone not null
+  enqueued bigint not null default 0
+  started bigint not null default 0
+  finished bigint not null default 0
+  failed bigint not null default 0
+  died bigint not null default 0
+  wait bigint[] not null default '{}'::bigint[]
+  run bigint[] not null default '{}'::bigint[]
+  depth bigint
+  oldest_ms bigint
+  constraint queue_sample_1m_pkey PRIMARY KEY (queue, at)
+  CREATE UNIQUE INDEX queue_sample_1m_pkey ON ONLY sluice.queue_sample_1m USING btree (queue, at)
 table reconciler
   name text not null
   next_at timestamp with time zone not null
@@ -434,6 +572,14 @@ table recurring_mark
   marked_at timestamp with time zone not null default clock_timestamp()
   constraint recurring_mark_pkey PRIMARY KEY (fingerprint)
   CREATE UNIQUE INDEX recurring_mark_pkey ON sluice.recurring_mark USING btree (fingerprint)
+table sample_clock
+  single boolean not null default true
+  taken_to timestamp with time zone not null default (clock_timestamp() - '00:01:00'::interval)
+  rolled_1m timestamp with time zone not null default clock_timestamp()
+  rolled_1h timestamp with time zone not null default clock_timestamp()
+  constraint sample_clock_pkey PRIMARY KEY (single)
+  constraint sample_clock_single_check CHECK (single)
+  CREATE UNIQUE INDEX sample_clock_pkey ON sluice.sample_clock USING btree (single)
 table schedule
   name text not null
   rule text not null
@@ -473,6 +619,33 @@ table schedule_tick partition by RANGE (tick)
   CREATE UNIQUE INDEX schedule_tick_pkey ON ONLY sluice.schedule_tick USING btree (schedule, tick)
 table server_life
   id uuid not null
+table signal_sample_10s partition by RANGE (at)
+  signal text not null
+  table_name text not null
+  at timestamp with time zone not null
+  value double precision not null
+  soft double precision not null
+  hard double precision not null
+  constraint signal_sample_10s_pkey PRIMARY KEY (signal, table_name, at)
+  CREATE UNIQUE INDEX signal_sample_10s_pkey ON ONLY sluice.signal_sample_10s USING btree (signal, table_name, at)
+table signal_sample_1h partition by RANGE (at)
+  signal text not null
+  table_name text not null
+  at timestamp with time zone not null
+  value double precision not null
+  soft double precision not null
+  hard double precision not null
+  constraint signal_sample_1h_pkey PRIMARY KEY (signal, table_name, at)
+  CREATE UNIQUE INDEX signal_sample_1h_pkey ON ONLY sluice.signal_sample_1h USING btree (signal, table_name, at)
+table signal_sample_1m partition by RANGE (at)
+  signal text not null
+  table_name text not null
+  at timestamp with time zone not null
+  value double precision not null
+  soft double precision not null
+  hard double precision not null
+  constraint signal_sample_1m_pkey PRIMARY KEY (signal, table_name, at)
+  CREATE UNIQUE INDEX signal_sample_1m_pkey ON ONLY sluice.signal_sample_1m USING btree (signal, table_name, at)
 table standstill
   only_one boolean not null default true
   reason text
@@ -537,8 +710,10 @@ table worker
   queues text[] not null default '{}'::text[]
   concurrency integer not null default 0
   sweeps text[] not null default '{}'::text[]
+  sampled bigint not null default 0
   constraint worker_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
+function add_counts(a bigint[], b bigint[]) returns bigint[] set {"search_path=pg_catalog, pg_temp"}
 function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function admit_waiting_jobs() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function batch_members_added(p_jobs jsonb, p_places integer[], p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
@@ -555,12 +730,14 @@ function create_job_batch_partitions(weeks_ahead integer) returns integer securi
 function create_job_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_partition(parent text, begins timestamp without time zone, days integer) returns integer set {"search_path=pg_catalog, pg_temp"}
 function create_partitions(parents text[], days integer, ahead integer) returns integer set {"search_path=pg_catalog, pg_temp"}
+function create_sample_partitions() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_schedule_partitions(around timestamp with time zone) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_history_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_inbox_partitions(keep_days integer, keep_failed_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_batch_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_job_partitions(keep_days integer, keep_dead_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_partition(parent text, child text) returns integer set {"search_path=pg_catalog, pg_temp",lock_timeout=500ms}
+function drop_sample_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function drop_schedule_partitions(keep_days integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function end_operation(p_id uuid, p_status text, p_reason text, p_error jsonb, p_actor text, p_failed_batch uuid) returns boolean set {"search_path=pg_catalog, pg_temp"}
 function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns TABLE(id bigint, key text, batch_id bigint) set {"search_path=pg_catalog, pg_temp"}
@@ -578,9 +755,16 @@ function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
 function mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function old_partitions(parent text, days integer, keep_days integer) returns TABLE(child text, day date) set {"search_path=pg_catalog, pg_temp"}
 function open_job_batch(spec text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
+function queue_depths(p_most integer, p_pages integer) returns TABLE(queue text, depth bigint, estimated boolean, oldest_ms bigint) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off}
+function record_act(p_actor text, p_source text, p_action text, p_target text, p_before jsonb, p_after jsonb, p_reason text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}
+function refuse_change() returns trigger set {"search_path=pg_catalog, pg_temp"}
+function roll_up(p_from text, p_to text, p_width text, p_since timestamp with time zone, p_until timestamp with time zone) returns void set {"search_path=pg_catalog, pg_temp"}
 function seal_job_batch(p_id bigint) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function set_aside_members(p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
 function settle_job_batch(p_id bigint, OUT news jsonb, OUT above jsonb) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off}
 function settle_job_batch_and_above(p_id bigint) returns jsonb set {"search_path=pg_catalog, pg_temp"}
+function sum_counts(bigint[]) returns bigint[]
+function take_gauges(p_at timestamp with time zone, p_since interval) returns void set {"search_path=pg_catalog, pg_temp"}
 function tallies_by_batch(p_tallies jsonb) returns TABLE(batch bigint, succeeded integer, failed integer, died integer) set {"search_path=pg_catalog, pg_temp"}
+function write_samples(p_worker uuid, p_number bigint, p_counts jsonb, OUT taken boolean, OUT next_ms integer) returns record security definer set {"search_path=pg_catalog, pg_temp"}
