@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serveDashboard } from '../../src/dashboard/index.ts'
 import { until } from '../support/wait.ts'
 import { axe, openBrowser, visit } from './browser.ts'
 import { charge, countUp, dashboardPlace, welcome, type DashboardPlace } from './place.ts'
@@ -56,6 +57,7 @@ describe('the pages of the dashboard', () => {
     const dialog = page.getByRole('dialog')
     const confirm = dialog.getByRole('button', { name: 'Cancel' })
     expect(await confirm.isDisabled()).toBe(true)
+    expect(await axe(page)).toEqual([])
     await dialog.getByLabel(/Type count-up/).fill('count-up')
     await sluice.operations.pause(id)
     await until('it is paused', async () => (await sluice.operations.get(id)).state === 'paused')
@@ -92,6 +94,18 @@ describe('the pages of the dashboard', () => {
     const answer = await stranger.page.goto(`${origin}/operations`)
     expect(answer?.status()).toBe(401)
     expect(await stranger.page.locator('h1').textContent()).toBe('Not signed in')
+  })
+
+  test('open with the token of a start, and with nothing else', async () => {
+    await using served = await serveDashboard(place.sluice, { port: 0 })
+    const { origin } = new URL(served.url)
+    await using owner = await visit(browser, { origin })
+    await owner.page.goto(served.url)
+    await owner.page.locator('h1', { hasText: 'Operations' }).waitFor({ timeout: 20_000 })
+    expect(owner.page.url()).toBe(`${origin}/`)
+    expect(await owner.page.evaluate('document.cookie')).toBe('')
+    await using stranger = await visit(browser, { origin })
+    expect((await stranger.page.goto(`${origin}/operations`))?.status()).toBe(401)
   })
 
   test('are accessible in both themes, and load nothing from elsewhere', { timeout: 180_000 }, async () => {

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
+import { axisClock } from './words.ts'
 
 /** One line of a chart. */
 interface Line {
@@ -38,10 +39,15 @@ function optionsOf({ lines, unit, marks = [], share = false }: ChartProps, width
     height: 150,
     cursor: { sync: { key: together.key }, points: { size: 6 }, drag: { x: false, y: false } },
     legend: { show: false },
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0],
     scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), share ? 1 : Math.max(1, most ?? 1) * 1.08] } },
     axes: [
-      { ...axis, space: 70 },
+      {
+        ...axis,
+        space: 76,
+        values: (_, ticks, __, ___, step) =>
+          ticks.map((tick) => axisClock(tick, { days: step >= 86_400, fine: step < 60 })),
+      },
       { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => unit(tick)) },
     ],
     series: [

@@ -6,9 +6,10 @@ import { count, duration, plural } from './words.ts'
 
 type Stretch = Answer<'operations.records'>['stretches'][number]
 
-/** Five steps from quick to slow, by the share of the slowest. */
-function levelOf({ busyMs }: Stretch, slowest: number): number {
-  return slowest === 0 ? 0 : Math.min(4, Math.floor((5 * Math.log1p(busyMs)) / Math.log1p(slowest + 1)))
+/** Five steps from quick to slow, around what most of them took. */
+function levelOf({ busyMs }: Stretch, usual: number): number {
+  const share = usual === 0 ? 1 : busyMs / usual
+  return share < 0.5 ? 0 : share < 0.85 ? 1 : share < 1.3 ? 2 : share < 2 ? 3 : 4
 }
 
 const kindOf = ({ failed, running, retried }: Stretch): string =>
@@ -20,6 +21,7 @@ export function HeatMap({ stretches }: { stretches: readonly Stretch[] }): JSX.E
   const [asTable, setAsTable] = useState(false)
   if (stretches.length === 0) return <Empty title="No batch yet." />
   const slowest = Math.max(...stretches.map(({ busyMs }) => busyMs))
+  const usual = stretches.map(({ busyMs }) => busyMs).toSorted((a, b) => a - b)[Math.floor(stretches.length / 2)] ?? 0
   const at = chosen === undefined ? undefined : stretches[chosen]
   const move = (event: KeyboardEvent): void => {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 20, ArrowUp: -20 }[event.key]
@@ -47,7 +49,7 @@ export function HeatMap({ stretches }: { stretches: readonly Stretch[] }): JSX.E
           {stretches.map((stretch, index) => (
             <i
               key={stretch.first}
-              class={`l${levelOf(stretch, slowest)} ${kindOf(stretch)} ${index === chosen ? 'chosen' : ''}`}
+              class={`l${levelOf(stretch, usual)} ${kindOf(stretch)} ${index === chosen ? 'chosen' : ''}`}
               onPointerEnter={() => setChosen(index)}
             />
           ))}

@@ -1,5 +1,7 @@
 import { duration } from './words.ts'
 
+const few = 20
+
 /** Which way a number goes. */
 export interface Trend {
   perMinute: number
@@ -8,7 +10,8 @@ export interface Trend {
 
 /** The slope by least squares, and what it means if it goes on like this. */
 export function trendOf(points: readonly { at: number; value: number }[]): Trend | undefined {
-  if (points.length < 3) return undefined
+  // A handful that comes and goes is no trend.
+  if (points.length < 3 || points.every(({ value }) => value < few)) return undefined
   const n = points.length
   const [meanX, meanY] = [
     points.reduce((sum, { at }) => sum + at, 0) / n,

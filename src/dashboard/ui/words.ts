@@ -4,7 +4,10 @@ const short = new Intl.NumberFormat('en', { notation: 'compact', maximumSignific
 /** A number in full: 1,234,567. */
 export const count = (n: number): string => whole.format(n)
 /** A number for narrow places: 1.23M. */
-export const brief = (n: number): string => (Math.abs(n) < 10_000 ? whole.format(n) : short.format(n))
+export function brief(n: number): string {
+  if (Math.abs(n) < 10) return String(Math.round(n * 10) / 10)
+  return Math.abs(n) < 10_000 ? whole.format(n) : short.format(n)
+}
 export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`
 export const percent = (share: number): string =>
   `${share >= 1 ? '100' : (Math.floor(share * 1_000) / 10).toFixed(1)} %`
@@ -57,8 +60,18 @@ export function clock(iso: string, { seconds = true }: { seconds?: boolean } = {
   return `${day === today ? '' : `${day} `}${time}${utc ? ' UTC' : ''}`
 }
 
+/** A moment for the axis of a chart: the time of day, or the day where a chart goes over several. */
+export function axisClock(seconds: number, { days, fine }: { days: boolean; fine: boolean }): string {
+  const zone = utc ? { timeZone: 'UTC' } : {}
+  const at = new Date(seconds * 1_000)
+  if (days) return at.toLocaleDateString('en-GB', { ...zone, day: 'numeric', month: 'short' })
+  const exact = fine ? ({ second: '2-digit' } as const) : {}
+  return at.toLocaleTimeString('en-GB', { ...zone, hour: '2-digit', minute: '2-digit', ...exact })
+}
+
 /** Any state as words. */
-export const words = (state: string): string => state.replaceAll('_', ' ')
+export const words = (state: string): string =>
+  state.replaceAll('_', ' ').replace(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`)
 export const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 /** What a state means at a glance. */

@@ -6,6 +6,7 @@ import { useLive } from '../live.ts'
 import { Table } from '../parts.tsx'
 import { brief, clock, count, duration, percent, words } from '../words.ts'
 import type { Operation } from './operation-verbs.tsx'
+import { SignalCharts } from './signal-charts.tsx'
 
 type Sample = Answer<'samples.operation'>['samples'][number]
 
@@ -27,6 +28,8 @@ export function OperationCharts({
   const { data } = useLive<Answer<'samples.operation'>>(
     `/samples/operations/${operation.id}?within=${spanOf(operation)}`,
   )
+  const going = operation.finishedAt === null
+  const signals = useLive<Answer<'samples.signals'>>(going ? '/samples/signals' : undefined)
   const [asTable, setAsTable] = useState(false)
   if (data === undefined || data.samples.length === 0) return null
   return (
@@ -41,6 +44,9 @@ export function OperationCharts({
         <SampleTable samples={data.samples} everyMs={data.everyMs} />
       ) : (
         <Charts samples={data.samples} everyMs={data.everyMs} marks={marks} />
+      )}
+      {!asTable && signals.data !== undefined && (
+        <SignalCharts samples={signals.data.samples} table={operation.table} />
       )}
     </section>
   )

@@ -5,7 +5,10 @@ import { brief, count, duration } from '../words.ts'
 
 type Plan = Answer<'operations.plan'>['plan']
 
-const bytes = (n: number): string => `${brief(Math.round(n / 1024))} KiB`
+const bytes = (n: number): string => {
+  const at = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(1, n)) / 10)))
+  return `${brief(n / 1024 ** at)} ${['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][at]}`
+}
 
 /** What a start would do, and what to think about first. */
 export function PlanView({ plan }: { plan: Plan }): JSX.Element {
@@ -33,7 +36,11 @@ export function PlanView({ plan }: { plan: Plan }): JSX.Element {
           ],
         ]}
       />
-      {plan.scope !== null && <Json value={plan.scope} label="Scope" />}
+      {plan.scope !== null && (
+        <pre tabIndex={0} role="region" aria-label="Scope">
+          {plan.scope}
+        </pre>
+      )}
       {findings.length > 0 && (
         <Table label="Findings" heads={['Finding', 'Severity', 'Why', 'What to do']}>
           {findings.map((finding) => (

@@ -26,7 +26,11 @@ export function depthTrend({ samples }: Flow, queue: string): string | undefined
 
 /** In, out and depth of each queue in one chart; and how long jobs waited and ran. */
 export function Flows({ names, flow }: { names: readonly string[]; flow: Flow }): JSX.Element | null {
-  const busy = names.filter((name) => flow.samples.some(({ queue }) => queue === name)).slice(0, most)
+  const busy = names
+    .filter((name) =>
+      flow.samples.some((one) => one.queue === name && one.enqueued + one.finished + one.died + (one.depth ?? 0) > 0),
+    )
+    .slice(0, most)
   if (busy.length === 0) return null
   return (
     <div class="charts">

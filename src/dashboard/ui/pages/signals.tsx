@@ -26,7 +26,8 @@ export function Signals({ samples }: { samples: readonly Sample[] }): JSX.Elemen
           const last = all.at(-1)
           if (last === undefined) return null
           const values = all.slice(-shown).map(({ value }) => value)
-          const state = last.value >= last.hard ? 'problem' : last.value >= last.soft ? 'warning' : 'ok'
+          const state =
+            last.value >= last.hard && last.value > last.soft ? 'problem' : last.value > last.soft ? 'warning' : 'ok'
           return (
             <tr key={name}>
               <td class="strong">{words(name)}</td>
