@@ -15,10 +15,9 @@ export const mutants = {
     edits: [
       {
         file: 'operations/sub-batch.js',
-        from: /return work\.database\.work\.transaction\(async \(transaction\) => \{\s*const fenced = await passOpenFence\(transaction, work, next\.window\.lower\);\s*const slice/,
+        from: /return work\.database\.work\.transaction\(async \(transaction\) => \{\s*const fenced = await passOpenFence\(transaction, work, next\.window\.lower\);/,
         to: `const fenced = await passOpenFence(work.database.control, work, next.window.lower);
-    return work.database.work.transaction(async (transaction) => {
-        const slice`,
+    return work.database.work.transaction(async (transaction) => {`,
       },
       {
         file: 'store/batches.js',
