@@ -1,6 +1,7 @@
 import type { Key } from '../store/operations.ts'
 import type { BatchRun } from './batch-run.ts'
 import { careAfterCrash } from './isolate.ts'
+import type { Units } from './stride.ts'
 import type { NextWindow } from './sub-batch.ts'
 
 /** Where a batch is, and how it takes its next step. */
@@ -15,6 +16,8 @@ export interface Progress {
   ahead: NextWindow | undefined
   /** What this process has done of the batch. */
   done: { rows: number; ms: number }
+  /** The transactions of the window that is on its way. */
+  unit: Units | undefined
   /** Rows that are done without strides, because the last try with them came to no end. */
   plainRows: number
   /** Rows that are looked at in one go, as long as none of them is in scope. */
@@ -40,7 +43,7 @@ export function beginning({ batch, operation, sizes }: BatchRun): Progress {
   const second = batch.pass > 1
   const lookSize = second ? lookLimit(wantedSize) : wantedSize * 2
   const at = batch.checkpoint
-  const found = { ahead: undefined, done: { rows: 0, ms: 0 }, plainRows: 0, inARow: 0, onOneRow: 0 }
+  const found = { ahead: undefined, done: { rows: 0, ms: 0 }, unit: undefined, plainRows: 0, inARow: 0, onOneRow: 0 }
   return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second, ...found }
 }
 

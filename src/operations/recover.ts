@@ -66,6 +66,7 @@ async function lookAgain(
     run.telemetry.emit('sub-batch.doubted', { ...about(run), outcome })
   }
   progress.at = found.checkpoint
+  progress.unit = undefined
   return 'on'
 }
 

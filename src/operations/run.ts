@@ -26,8 +26,8 @@ import { isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
 import { beginning, lookLimit, type Progress } from './batch-progress.ts'
-import { nextBatch, targetMs } from './size.ts'
-import { nextStride, rowsAtOnce, strideOf } from './stride.ts'
+import { nextBatch, targetMs, type Unit } from './size.ts'
+import { addUnit, meanOf, nextStride, rowsAtOnce, strideOf } from './stride.ts'
 import {
   isFollowed,
   nextWindow,
@@ -175,7 +175,12 @@ async function commit(
   progress.plainRows = Math.max(0, progress.plainRows - rowsSeen)
   progress.inARow = 0
   progress.onOneRow = 0
-  progress.wantedSize = learnSize(run, work, { rows: rowsAtOnce(next), result })
+  progress.unit = addUnit(progress.unit, { rows: rowsAtOnce(next), ms, walBytes: result.walBytes })
+  // The strides of a window differ: the first finds full pages, the others the room that it left. Their mean counts.
+  if (rest === undefined) {
+    progress.wantedSize = learnSize(run, work, { unit: meanOf(progress.unit), limits })
+    progress.unit = undefined
+  }
   progress.empty = work.pass > 1 || (work.scope !== undefined && rest === undefined && rowsMatched === 0)
   progress.subBatchSize = Math.min(progress.wantedSize, progress.subBatchSize * 2)
   progress.ahead = rest ?? result.ahead ?? (await beyond)
@@ -204,13 +209,12 @@ function aimedMs({ operation, governor: { load } }: BatchRun, { bound }: SubBatc
 function learnSize(
   { operation, sizes, governor: { load } }: BatchRun,
   { bound, pass }: SubBatchWork,
-  { rows, result }: { rows: number; result: Pick<SubBatchResult, 'elapsedMs' | 'walBytes' | 'limits'> },
+  { unit, limits }: { unit: Unit; limits: SubBatchResult['limits'] },
 ): number {
-  const most = result.limits.sub_batch_size
+  const most = limits.sub_batch_size
   if (operation.tuned_size === null) return most
   // The second pass changes few rows and says nothing of the many.
   if (pass > 1) return Math.min(most, sizes.rows(operation.id, operation.tuned_size))
-  const unit = { rows, ms: result.elapsedMs, walBytes: result.walBytes }
   return sizes.learn(operation.id, unit, { external: bound.effects === 'external', most, load })
 }
 

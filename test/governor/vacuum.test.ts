@@ -141,9 +141,9 @@ test('an operation with a budget of dead rows waits for vacuum', async () => {
   await sluice.start()
   const { id } = await sluice.operations.start(budgeted)
   const held = await events.event('operation.held', { limitMs: 60_000 })
-  expect(held.reason).toContain(
-    'dead rows of the table is 40 % (public.counters, heap), slows from 15 %, stops at 30 %',
-  )
+  // A slow look may let a sub-batch pass before it.
+  const reason = /dead rows of the table is 4\d % \(public\.counters, heap\), slows from 15 %, stops at 30 %/
+  expect(held.reason).toMatch(reason)
   await db.query('vacuum counters')
   expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
 })

@@ -6,7 +6,7 @@ import type { TestDatabase } from '../support/database.ts'
 import { testDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { until } from '../support/wait.ts'
-import { spawnWorker } from '../support/worker.ts'
+import { spawnWorker, testProfile } from '../support/worker.ts'
 import { patient, working } from '../support/working.ts'
 import { findingsOf } from './preflight-place.ts'
 
@@ -130,19 +130,26 @@ test('a bad row is isolated alone, and all others of its pages change once', { t
 })
 
 test('a worker killed within a stride leaves nothing out and nothing to do twice', { timeout: 90_000 }, async () => {
-  await using db = await fullPages(3_000, 'perform pg_sleep(0.0005);')
+  const wait = `if old.id = 17 then while not exists (select from go) loop perform pg_sleep(0.02); end loop; end if;`
+  await using db = await fullPages(3_000, wait)
+  await db.query('create table go (now int)')
   const operations = `const operations = [backfill({ name: 'finish', table: 'counters', set: { done: sql\`true\` }, subBatchSize: 60, stride: 10 })]`
+  const profile = { ...testProfile, timeouts: { ...testProfile.timeouts, statement: '60s' } }
   const { sluice } = working(db, [finish])
   await using _ = sluice
   const { id } = await sluice.operations.start(finish)
   {
-    await using worker = await spawnWorker({ url: db.workerUrl, operations })
-    const within = `select count(*)::int from sluice.batch where rows_changed > 0 and checkpoint is null`
-    await until('a stride is under way', async () => (await db.value(within)) === 1)
+    await using worker = await spawnWorker({ url: db.workerUrl, operations, profile })
+    const within = 'select count(*)::int from sluice.batch where rows_changed > rows_seen and rows_seen = 0'
+    await until('some transactions of a stride are done', async () => (await db.value(within)) === 1, 60_000)
     worker.kill('SIGKILL')
     await worker.exited
   }
-  await using _other = await spawnWorker({ url: db.workerUrl, operations })
+  // The server does not notice while it works for the dead one.
+  await db.query(`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name = 'sluice work'`)
+  await db.query('insert into go values (1)')
+  await using _other = await spawnWorker({ url: db.workerUrl, operations, profile })
   const done = await sluice.operations.wait(id, { everyMs: 50 })
   expect(done).toMatchObject({ state: 'finished', rowsSeen: 3_000, rowsChanged: 3_000 })
   expect(await db.value(wrong)).toBe(0)

@@ -103,7 +103,8 @@ type Choices = Partial<
 function sluiceWith(choices: Choices, config: SluiceConfig = {}): Work {
   return async ({ url, case: what, done, over }) => {
     const operation = definitionOf(what, choices)
-    const worker = { concurrency: 4, poll: 10 }
+    // A slot without work looks for some a hundred times a second here, which is not what is measured.
+    const worker = { concurrency: choices.lanes === 'auto' ? 4 : 1, poll: 10 }
     await using sluice = new Sluice({ database: url, operations: [operation], worker, ...config })
     sluice.on('sub-batch.committed', ({ rowsChanged }) => done(rowsChanged))
     await sluice.start()
