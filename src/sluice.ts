@@ -169,12 +169,8 @@ export class Sluice implements AsyncDisposable {
     const { queues, concurrency } = this.#config.jobWorker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
-    const skills = {
-      jobs: registry.names,
-      sweeps: this.#sweepRegistry.names,
-      queues: Object.keys(queues ?? {}),
-      concurrency,
-    }
+    const { names: sweeps } = this.#sweepRegistry
+    const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
     const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
     await database.replica?.check(database.control)
     const governor = this.#govern(database)
@@ -271,11 +267,8 @@ export class Sluice implements AsyncDisposable {
 
   /** A worker beside the usual one, for some of the operations only. */
   async #workOn(names: string[]): Promise<AsyncDisposable> {
-    const registry = new Registry(
-      'operation',
-      this.#config.operations.filter(({ name }) => names.includes(name)),
-    )
-    const [database, telemetry] = [await this.#connect(), this.#telemetry]
+    const some = this.#config.operations.filter(({ name }) => names.includes(name))
+    const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, new Registry('operation', some)]
     await database.replica?.check(database.control)
     const governor = this.#govern(database)
     const worker = new Worker(this.#config.worker, { database, registry, telemetry, governor, crews: [governor] })

@@ -4,7 +4,7 @@ import type { Simulation, TracePoint } from './simulator.ts'
 export interface SimulatedCase {
   what: string
   /** Makes it anew: some remember what happened. */
-  simulation(): Pick<Simulation, 'seconds' | 'signals'>
+  simulation: () => Pick<Simulation, 'seconds' | 'signals'>
 }
 
 const between = (second: number, from: number, to: number): boolean => second >= from && second < to

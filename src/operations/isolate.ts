@@ -4,7 +4,7 @@ import { trip } from '../store/lifecycle.ts'
 import { isolate } from '../store/quarantine.ts'
 import { about, lost, recordOf, warn, type BatchRun } from './batch-run.ts'
 import { fingerprintOf } from './breaker.ts'
-import type { Progress } from './run.ts'
+import type { Progress } from './batch-progress.ts'
 import { ClaimLost, nextWindow, passFence, StopAsked, type SubBatchWork } from './sub-batch.ts'
 
 /** Each death of a worker on the same rows makes the next sub-batch there so many times smaller. */

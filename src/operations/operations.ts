@@ -1,7 +1,6 @@
 import { SluiceError } from '../errors.ts'
 import { mask } from '../std/mask.ts'
 import { sleep } from '../std/sleep.ts'
-import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as lifecycle from '../store/lifecycle.ts'
 import { audited, type Who } from '../store/audit.ts'
@@ -9,18 +8,19 @@ import { lockOperation } from '../store/limits.ts'
 import { find, list, type OperationView } from '../store/operations.ts'
 import * as quarantine from '../store/quarantine.ts'
 import { findStandstill, type Standstill } from '../store/standstill.ts'
-import { readHistogram } from '../targets/histogram.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationDefinition } from './define.ts'
 import { planOperation, type OperationPlan, type OperationPlanOptions } from './preflight/preview.ts'
 import { changeLimits, checkLimits, type Limits } from './limits.ts'
-import { landmarksOf, placeOf, type Place } from './progress.ts'
+import { locate } from './place.ts'
+import type { Place } from './progress.ts'
 import { checkExpected } from './expected.ts'
 import { OperationRecords } from './records.ts'
 import type { OperationRegistry } from './define.ts'
 import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
 import { finalStates, verbs, type OperationState, type OperationVerb } from './states.ts'
 import { disableAll, enableAll } from './standstill.ts'
+import { disable, enable } from './switches.ts'
 import { statusOf, type OperationStatus } from './status.ts'
 
 interface Deps {
@@ -223,37 +223,25 @@ export class Operations {
 
   /** The kill switch: stops every run of a definition at once, also those started later, until it is enabled. */
   async disable(name: string, options: VerbOptions = {}): Promise<void> {
-    const about = { name, reason: options.reason ?? null, actor: options.actor ?? null }
-    await audited(await this.#deps.database(), options, async (tx) => {
-      const result = await lifecycle.disable(tx, about)
-      return { result, act: { action: 'operation.disable', target: name, after: { enabled: false } } }
-    })
-    this.#deps.telemetry.emit('operation.disabled', about)
+    await disable(await this.#switching(), { name, options })
   }
 
   /** Lets a disabled definition run again. */
   async enable(name: string, options: VerbOptions = {}): Promise<void> {
-    await audited(await this.#deps.database(), options, async (tx) => {
-      const [result] = await lifecycle.enable(tx, { name })
-      const act = { action: 'operation.enable', target: name, before: { enabled: false }, after: { enabled: true } }
-      return { result, act: result && act }
-    })
-    this.#deps.telemetry.emit('operation.enabled', { name, actor: options.actor ?? null })
+    await enable(await this.#switching(), { name, options })
   }
 
   /**
    * The kill switch for the whole database: no operation works, in whatever process, until {@link Operations.enableAll}.
    * It holds from the next sub-batch on.
    */
-  async disableAll({ reason, actor }: VerbOptions = {}): Promise<Standstill> {
-    const deps = { telemetry: this.#deps.telemetry, database: await this.#deps.database() }
-    return disableAll(deps, { reason: reason ?? null, actor: actor ?? null })
+  async disableAll(options: VerbOptions = {}): Promise<Standstill> {
+    return disableAll(await this.#switching(), options)
   }
 
   /** Lets operations work again, each where it stands; false: they could all along. */
-  async enableAll({ actor }: Pick<VerbOptions, 'actor'> = {}): Promise<boolean> {
-    const deps = { telemetry: this.#deps.telemetry, database: await this.#deps.database() }
-    return enableAll(deps, { actor: actor ?? null })
+  async enableAll(options: VerbOptions = {}): Promise<boolean> {
+    return enableAll(await this.#switching(), options)
   }
 
   /** Whether all operations are disabled: by whom, why, and since when; undefined: they are not. */
@@ -266,6 +254,10 @@ export class Operations {
   async quarantined(id: string, { limit = 100 }: { limit?: number } = {}): Promise<quarantine.QuarantinedRange[]> {
     const { control } = await this.#deps.database()
     return quarantine.list(control, { operationId: (await this.get(id)).id, limit })
+  }
+
+  async #switching(): Promise<{ database: Database; telemetry: Telemetry }> {
+    return { database: await this.#deps.database(), telemetry: this.#deps.telemetry }
   }
 
   /** An operation as others may see it. */
@@ -296,15 +288,6 @@ export class Operations {
     if (changed === undefined && !already.includes(after.state)) throw refused(verb, before)
     return after
   }
-}
-
-/** Where an unfinished operation is in its table, by the planner's statistics. */
-async function locate(connection: Connection, view: OperationView): Promise<Place | undefined> {
-  const [column, type] = [view.cursor_columns[0], view.cursor_types[0]]
-  // A second pass has been at the end before.
-  if (view.finished_at !== null || view.pass > 1 || column === undefined || type === undefined) return undefined
-  const histogram = await readHistogram(connection, { table: view.table_name, column, type }, landmarksOf(view))
-  return histogram && placeOf(histogram)
 }
 
 function refused(verb: OperationVerb, { id, name, state }: OperationStatus): SluiceError {

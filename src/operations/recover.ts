@@ -6,7 +6,7 @@ import { about, lost, recordOf, warn, type BatchRun } from './batch-run.ts'
 import { findCheckpoint } from './doubt.ts'
 import { isolateRow } from './isolate.ts'
 import { driftHoldMs, PlanDrifted } from './preflight/drift.ts'
-import type { Progress } from './run.ts'
+import type { Progress } from './batch-progress.ts'
 import { CheckpointMoved, ClaimLost, sameKey, StopAsked, WindowClosed, type SubBatchWork } from './sub-batch.ts'
 import { judge, type Verdict } from './verdict.ts'
 

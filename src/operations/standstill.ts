@@ -6,33 +6,34 @@
  * it was, also those that a person has paused. Workers may read it only. A crash of whoever said it changes nothing.
  */
 import { SluiceError } from '../errors.ts'
-import type { Database } from '../store/database.ts'
+import { audited, type Who } from '../store/audit.ts'
 import { endStandstill, stopAll, type Standstill } from '../store/standstill.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
-
-interface Deps {
-  database: Database
-  telemetry: Telemetry
-}
+import type { Switching } from './switches.ts'
 
 /** Stops all work on operations in this database. */
-export async function disableAll(
-  { database: { control }, telemetry }: Deps,
-  about: { reason: string | null; actor: string | null },
-): Promise<Standstill> {
-  const [standstill] = await allowed(control.schema, () => stopAll(control, about))
+export async function disableAll({ database, telemetry }: Switching, options: Who): Promise<Standstill> {
+  const about = { reason: options.reason ?? null, actor: options.actor ?? null }
+  const standstill = await allowed(database.control.schema, () =>
+    audited(database, options, async (tx) => {
+      const [result] = await stopAll(tx, about)
+      return { result, act: { action: 'operations.disable', target: 'all', after: { enabled: false } } }
+    }),
+  )
   if (standstill === undefined) throw new Error('the standstill was not recorded')
   telemetry.emit('operations.disabled', about)
   return standstill
 }
 
 /** Lets it go on; false: there was no standstill. */
-export async function enableAll(
-  { database: { control }, telemetry }: Deps,
-  { actor }: { actor: string | null },
-): Promise<boolean> {
-  const [ended] = await allowed(control.schema, () => endStandstill(control))
-  if (ended !== undefined) telemetry.emit('operations.enabled', { actor })
+export async function enableAll({ database, telemetry }: Switching, options: Who): Promise<boolean> {
+  const ended = await allowed(database.control.schema, () =>
+    audited(database, options, async (tx) => {
+      const [result] = await endStandstill(tx)
+      const act = { action: 'operations.enable', target: 'all', before: { enabled: false }, after: { enabled: true } }
+      return { result, act: result && act }
+    }),
+  )
+  if (ended !== undefined) telemetry.emit('operations.enabled', { actor: options.actor ?? null })
   return ended !== undefined
 }
 

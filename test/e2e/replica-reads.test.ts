@@ -74,11 +74,13 @@ async function run(meanwhile: () => Promise<void> = async () => undefined): Prom
   return said
 }
 
+/** How often an index of the table was read on the replica. */
+async function scans(): Promise<number> {
+  const text = `select coalesce(idx_scan, 0)::int as scans from pg_stat_user_tables where relname = 'things'`
+  return (await ask<{ scans: number }>(onReplica(db.url), text))[0]?.scans ?? 0
+}
+
 test('looks for batches and for rows that were left go to the replica', limit, async () => {
-  const scans = async (): Promise<number> => {
-    const text = `select coalesce(idx_scan, 0)::int as scans from pg_stat_user_tables where relname = 'things'`
-    return (await ask<{ scans: number }>(onReplica(db.url), text))[0]?.scans ?? 0
-  }
   const before = await scans()
   expect(await run()).toContain(null)
   await until('the replica has counted that its index was read', async () => (await scans()) > before)
@@ -111,13 +113,14 @@ test('a replica that stands still is given up after a while', limit, async () =>
   }
 })
 
+const said = (message: string): object => ({ code: 'CONFIG_INVALID', message: expect.stringContaining(message) })
+
 test('what is no replica of the primary is refused, and says what is wrong', limit, async () => {
   const refusal = async (replica: string): Promise<unknown> => {
     const { sluice } = working(db, [finish], { replica })
     await using _ = sluice
     return await sluice.start().catch((error: unknown) => error)
   }
-  const said = (message: string): object => ({ code: 'CONFIG_INVALID', message: expect.stringContaining(message) })
   expect(await refusal(db.workerUrl)).toMatchObject(said('the server that "replica" names is no replica'))
   const elsewhere = new URL(onReplica(db.url))
   elsewhere.pathname = '/postgres'

@@ -59,9 +59,11 @@ test.each(Object.entries(simulatedCases))(
   },
 )
 
+/** A point of a trace, as far as stretches look at it. */
+const at = (second: number, limitedBy: string | undefined, held = false): never =>
+  ({ second, limitedBy, held, share: held ? 0 : 0.5 }) as never
+
 test('a stretch ends when another signal limits the work, or none', () => {
-  const at = (second: number, limitedBy: string | undefined, held = false): never =>
-    ({ second, limitedBy, held, share: held ? 0 : 0.5 }) as never
   const trace = [
     at(0, 'lag is 2 s'),
     at(1, 'lag is 3 s', true),

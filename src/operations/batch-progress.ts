@@ -1,0 +1,50 @@
+import type { Key } from '../store/operations.ts'
+import type { BatchRun } from './batch-run.ts'
+import { careAfterCrash } from './isolate.ts'
+import type { NextWindow } from './sub-batch.ts'
+
+/** Where a batch is, and how it takes its next step. */
+export interface Progress {
+  at: Key | null
+  subBatchSize: number
+  /** The size to come back to after errors made it smaller. */
+  wantedSize: number
+  /** The size that crashes divide: the same for whoever takes the batch over. */
+  baseSize: number
+  /** The next window, if it is known already. */
+  ahead: NextWindow | undefined
+  /** What this process has done of the batch. */
+  done: { rows: number; ms: number }
+  /** Rows that are done without strides, because the last try with them came to no end. */
+  plainRows: number
+  /** Rows that are looked at in one go, as long as none of them is in scope. */
+  lookSize: number
+  /** The last sub-batch met no row in scope: it pays to look before the next one. */
+  empty: boolean
+  /** Errors since the last sub-batch that committed, and those of them on a single row. */
+  inARow: number
+  onOneRow: number
+}
+
+/** So many times the sub-batch can be looked at when nothing needs to be changed, up to so many rows. */
+const lookFactor = 64
+const mostLooked = 250_000
+
+/** Where a batch begins that was just taken. */
+export function beginning({ batch, operation, sizes }: BatchRun): Progress {
+  const most = operation.sub_batch_size
+  const baseSize = Math.min(batch.sub_batch_size, most)
+  const wantedSize = operation.tuned_size === null ? baseSize : Math.min(most, sizes.rows(operation.id, baseSize))
+  const size = batch.crashes > 0 ? baseSize / careAfterCrash ** Math.min(batch.crashes, 6) : wantedSize
+  const subBatchSize = Math.max(1, Math.floor(size))
+  const second = batch.pass > 1
+  const lookSize = second ? lookLimit(wantedSize) : wantedSize * 2
+  const at = batch.checkpoint
+  const found = { ahead: undefined, done: { rows: 0, ms: 0 }, plainRows: 0, inARow: 0, onOneRow: 0 }
+  return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second, ...found }
+}
+
+/** Rows that may be looked at in one go. */
+export function lookLimit(wantedSize: number): number {
+  return Math.max(wantedSize, Math.min(wantedSize * lookFactor, mostLooked))
+}

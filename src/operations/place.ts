@@ -1,0 +1,13 @@
+import type { Connection } from '../store/connection.ts'
+import type { OperationView } from '../store/operations.ts'
+import { readHistogram } from '../targets/histogram.ts'
+import { landmarksOf, placeOf, type Place } from './progress.ts'
+
+/** Where an unfinished operation is in its table, by the planner's statistics. */
+export async function locate(connection: Connection, view: OperationView): Promise<Place | undefined> {
+  const [column, type] = [view.cursor_columns[0], view.cursor_types[0]]
+  // A second pass has been at the end before.
+  if (view.finished_at !== null || view.pass > 1 || column === undefined || type === undefined) return undefined
+  const histogram = await readHistogram(connection, { table: view.table_name, column, type }, landmarksOf(view))
+  return histogram && placeOf(histogram)
+}
