@@ -164,6 +164,8 @@ export class Claims {
       this.#doubtful.set(claimId, performance.now())
       throw error
     })
+    // After a crash of the server, jobs that were claimed may be new again, below what was seen.
+    if (this.#floor.life !== null && floor.life !== this.#floor.life) this.#floors.forget()
     this.#floor = floor
     if (sweep) this.#floors.swept(performance.now(), performance.now() - began)
     this.#floors.seen(jobs)

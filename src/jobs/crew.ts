@@ -240,7 +240,7 @@ export class JobCrew implements Crew {
   }
 
   #endRunning(): void {
-    for (const { stop } of this.#runner?.running.values() ?? []) {
+    for (const { stop } of this.#runner?.running ?? []) {
       stop.stop(new WorkerStopping('the worker is stopping'))
     }
   }

@@ -85,7 +85,7 @@ class Bench {
     this.#runner = new Runner({ ...deps, workerId: this.#workerId, onEnd, random: () => noJitter })
   }
 
-  get running(): ReadonlyMap<number, Attempt> {
+  get running(): ReadonlySet<Attempt> {
     return this.#runner.running
   }
 

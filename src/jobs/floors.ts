@@ -41,6 +41,12 @@ export class Floors {
     return nowMs - this.#sweptAt >= everyMs
   }
 
+  /** Forgets all of it: what was seen is not what is there. */
+  forget(): void {
+    this.#floors.clear()
+    this.#sweptAt = -Infinity
+  }
+
   /** Notes that it was done, and how long it took. */
   swept(nowMs: number, tookMs: number): void {
     this.#sweptAt = nowMs

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
+import { storable } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { audited, type Who } from '../store/audit.ts'
 import type { StoreConnection } from '../store/connection.ts'
@@ -46,7 +47,7 @@ export class Queues {
 
   /** Lets no job of a queue start until {@link resume}; running ones go on. Takes effect within a second or so. */
   async pause(queue: string, who: Who = {}): Promise<void> {
-    const actor = who.actor ?? null
+    const actor = who.actor === undefined ? null : storable(who.actor, 2_000)
     await this.#change(queue, { verb: 'pause', who, after: { paused: true } }, (tx) =>
       pauseQueue(tx, { name: queue, paused: true, actor }),
     )

@@ -27,7 +27,8 @@ const graceMs = 500
  * the job any more. An ordinary handler costs one promise, its own.
  */
 export class Runner {
-  readonly running = new Map<number, Attempt>()
+  /** A job may be here twice: one whose claim is lost, while it does not know that yet, and one that is claimed. */
+  readonly running = new Set<Attempt>()
   readonly #deps: Deps
 
   constructor(deps: Deps) {
@@ -38,7 +39,7 @@ export class Runner {
   begin(attempt: Attempt): void {
     const { job, definition, stop } = attempt
     attempt.since = performance.now()
-    this.running.set(job.id, attempt)
+    this.running.add(attempt)
     const ending = unwanted(attempt)
     if (ending !== undefined) return this.#end(attempt, ending)
     stop.whenStopped((reason) => {
@@ -108,7 +109,7 @@ export class Runner {
   #end(attempt: Attempt, result: Result): void {
     if (attempt.ended) return
     attempt.ended = true
-    this.running.delete(attempt.job.id)
+    this.running.delete(attempt)
     this.#deps.onEnd(attempt, discreet(attempt, result))
   }
 }

@@ -9,10 +9,10 @@ import { JobLost } from './transactional.ts'
 const shortMs = 1_000
 
 /** Tells handlers to stop whose time is over. One clock for all of them: a timer for each would cost more. */
-export async function watchTime(running: ReadonlyMap<number, Attempt>, signal: AbortSignal): Promise<void> {
+export async function watchTime(running: ReadonlySet<Attempt>, signal: AbortSignal): Promise<void> {
   for await (const _ of ticks(100, signal)) {
     const now = performance.now()
-    for (const { definition, stop, since } of running.values()) {
+    for (const { definition, stop, since } of running) {
       const { timeoutMs } = definition
       if (now - since > timeoutMs) stop.stop(new JobTimeout(`The attempt took longer than ${timeoutMs} ms.`))
     }
@@ -21,19 +21,19 @@ export async function watchTime(running: ReadonlyMap<number, Attempt>, signal: A
 
 /** Tells handlers to stop whose job is cancelled, or not ours any more. */
 export async function watchClaims(
-  running: ReadonlyMap<number, Attempt>,
+  running: ReadonlySet<Attempt>,
   { control, signal }: { control: StoreConnection; signal: AbortSignal },
 ): Promise<void> {
   for await (const _ of ticks(1_000, signal)) {
     const now = performance.now()
-    const old = [...running.values()].filter(({ since }) => now - since > shortMs)
+    const old = [...running].filter(({ since }) => now - since > shortMs)
     if (old.length === 0) continue
     const claims = old.map(({ job, claimId }) => ({ id: job.id, claimId }))
     // Without an answer nothing is known; the next tick asks again.
     const rows = await watchRunning(control, { claims }).catch(() => undefined)
-    const found = new Map(rows?.map(({ id, cancelling }) => [id, cancelling]))
-    for (const { job, stop } of rows === undefined ? [] : old) {
-      const cancelling = found.get(job.id)
+    const found = new Map(rows?.map(({ id, claim_id, cancelling }) => [`${id} ${claim_id}`, cancelling]))
+    for (const { job, claimId, stop } of rows === undefined ? [] : old) {
+      const cancelling = found.get(`${job.id} ${claimId}`)
       if (typeof cancelling === 'string') stop.stop(new JobCancelled(cancelling))
       else if (cancelling === undefined) stop.stop(new JobLost('the job belongs to another worker now'))
     }

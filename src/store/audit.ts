@@ -1,4 +1,5 @@
 import type { Json } from '../std/json.ts'
+import { storable } from '../std/storable.ts'
 import type { StoreConnection } from './connection.ts'
 import type { Database } from './database.ts'
 import type { Transaction } from './pool.ts'
@@ -74,10 +75,26 @@ export interface Act {
 const record = statement<Who & Act, { id: number }>(
   'audit.record',
   `select sluice.record_act($1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb, $7) as id`,
-  (a) => [a.actor ?? null, a.source ?? 'api', a.action, a.target, jsonOf(a.before), jsonOf(a.after), a.reason ?? null],
+  (a) => [
+    textOf(a.actor),
+    a.source ?? 'api',
+    a.action,
+    textOf(a.target),
+    jsonOf(a.before),
+    jsonOf(a.after),
+    textOf(a.reason),
+  ],
 )
 
-const jsonOf = (value: Json | undefined): string | null => (value === undefined ? null : JSON.stringify(value))
+const longest = 2_000
+
+/** Names and reasons come from outside, and must not keep anybody from acting. */
+const textOf = (text: string | undefined): string | null => (text === undefined ? null : storable(text, longest))
+
+function jsonOf(value: Json | undefined): string | null {
+  if (value === undefined) return null
+  return JSON.stringify(value, (_, one: unknown) => (typeof one === 'string' ? storable(one, longest) : one))
+}
 
 /** Writes an act down on the connection of whoever does it: it commits with the change or not at all. */
 export async function recordAct(connection: StoreConnection, who: Who, act: Act): Promise<void> {

@@ -142,6 +142,15 @@ test('nobody changes or removes a row, neither a worker nor the owner', async ()
   expect((await at.sluice.audit.list()).acts).toHaveLength(1)
 })
 
+test('odd texts of people do not keep them from acting', async () => {
+  await using at = await place()
+  await at.sluice.jobs.enqueue(noop)
+  const odd = 'a\0b \uD800 c'
+  await at.sluice.queues.pause('mail', { actor: odd, reason: odd.repeat(2_000) })
+  const { acts } = await at.sluice.audit.list()
+  expect(acts.map(({ action, actor }) => [action, actor])).toEqual([['queue.pause', 'a\uFFFDb \uFFFD c']])
+})
+
 test('lists go page by page and by filter', async () => {
   await using at = await place()
   await at.sluice.jobs.enqueue(noop)

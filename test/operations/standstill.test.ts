@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { defineOperation, expire, Sluice } from '../../src/index.ts'
 import { until } from '../support/wait.ts'
 import { testProfile } from '../support/worker.ts'
-import { counters, working } from '../support/working.ts'
+import { counters, patient, working } from '../support/working.ts'
 
 const count = defineOperation({
   name: 'count',
@@ -51,7 +51,7 @@ test('a preset in one statement changes nothing while all are disabled', async (
   await using db = await counters(200)
   await db.query(`alter table counters add column at timestamptz not null default now() - interval '2 days'`)
   const all = expire({ name: 'all', table: 'counters', olderThan: '1 day', by: 'at', subBatchSize: 10 })
-  const { sluice, events } = working(db, [all])
+  const { sluice, events } = working(db, [all], patient)
   await using _ = sluice
   await sluice.start()
   await db.query(`create function stop_all() returns trigger language plpgsql security definer as

@@ -7,7 +7,7 @@ import { testDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { until } from '../support/wait.ts'
 import { spawnWorker } from '../support/worker.ts'
-import { working } from '../support/working.ts'
+import { patient, working } from '../support/working.ts'
 import { findingsOf } from './preflight-place.ts'
 
 const refused = (stride: unknown) => () =>
@@ -74,20 +74,22 @@ async function fullPages(rows: number, also = ''): Promise<TestDatabase> {
 }
 
 const finish = backfill({ name: 'finish', table: 'counters', set: { done: sql`true` }, subBatchSize: 100 })
+/** The same on any machine: what is chosen otherwise depends on who holds a snapshot at that moment. */
+const strided = backfill({ name: 'finish', table: 'counters', set: { done: sql`true` }, subBatchSize: 100, stride: 10 })
 const wrong = 'select count(*)::int from counters where n <> 1 or not done'
 
 test('on full pages most new versions stay on their page, and indexes do not grow', { timeout: 60_000 }, async () => {
   await using db = await fullPages(10_000)
   const pages = (): Promise<number> => db.value(`select (pg_indexes_size('counters') / 8192)::int`)
   const before = await pages()
-  const { sluice, events } = working(db, [finish])
+  const { sluice, events } = working(db, [strided], patient)
   await using _ = sluice
   await sluice.start()
-  await sluice.operations.start(finish)
+  await sluice.operations.start(strided)
   expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 10_000, rowsChanged: 10_000 })
   expect(await db.value(wrong)).toBe(0)
   // Without strides every row is written to each index once more.
-  expect(await pages()).toBeLessThan(before * 1.5)
+  expect(await pages()).toBeLessThan(before * 1.8)
   const parts = events.payloads('sub-batch.committed').filter(({ rowsSeen }) => rowsSeen === 0)
   expect(parts.length).toBeGreaterThan(50)
   await sluice.stop()
@@ -102,10 +104,10 @@ test(
     await using db = await fullPages(6_000)
     const upstream = new URL(db.url)
     await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
-    const { sluice, events } = working(db, [finish], { database: proxy.url(db.workerUrl) })
+    const { sluice, events } = working(db, [strided], { ...patient, database: proxy.url(db.workerUrl) })
     await using _ = sluice
     await sluice.start()
-    await sluice.operations.start(finish)
+    await sluice.operations.start(strided)
     await events.event('sub-batch.committed')
     const lost = proxy.dropAnswerTo(/tidsend/, { times: 3, ending: 'rst' })
     expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 6_000, rowsChanged: 6_000 })
@@ -129,7 +131,7 @@ test('a bad row is isolated alone, and all others of its pages change once', { t
 
 test('a worker killed within a stride leaves nothing out and nothing to do twice', { timeout: 90_000 }, async () => {
   await using db = await fullPages(3_000, 'perform pg_sleep(0.0005);')
-  const operations = `const operations = [backfill({ name: 'finish', table: 'counters', set: { done: sql\`true\` }, subBatchSize: 60 })]`
+  const operations = `const operations = [backfill({ name: 'finish', table: 'counters', set: { done: sql\`true\` }, subBatchSize: 60, stride: 10 })]`
   const { sluice } = working(db, [finish])
   await using _ = sluice
   const { id } = await sluice.operations.start(finish)

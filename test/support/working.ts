@@ -17,6 +17,9 @@ export async function addRows(db: TestDatabase, from: number, to: number): Promi
   await db.query('insert into counters (id) select generate_series($1::int, $2::int)', [from, to])
 }
 
+/** For tests in which nobody may be taken for dead, however busy the machine is. */
+export const patient = { worker: { ...testProfile.worker, lease: '20s', noProgress: '40s' } } as const
+
 /** A worker in this process, to be started, and all that it says. */
 export function working(
   db: TestDatabase,

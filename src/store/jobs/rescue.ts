@@ -99,9 +99,12 @@ export const admitWaiting = statement<void, { admitted: number }>(
 )
 
 /** Which of these running jobs are still ours, and which of them a person wants to end. */
-export const watchRunning = statement<{ claims: readonly JobClaim[] }, { id: number; cancelling: string | null }>(
+export const watchRunning = statement<
+  { claims: readonly JobClaim[] },
+  { id: number; claim_id: string; cancelling: string | null }
+>(
   'job.watchRunning',
-  `select j.id, (select x.reason from sluice.job_cancel x where x.job_id = j.id) as cancelling
+  `select j.id, g.claim_id::text, (select x.reason from sluice.job_cancel x where x.job_id = j.id) as cancelling
    from sluice.job j
    join unnest($1::bigint[], $2::bigint[]) g(id, claim_id) on g.id = j.id and (j.claim_id = g.claim_id
        or (j.state = 0 and exists (select from sluice.job_claim c where c.id = g.claim_id)))`,

@@ -405,6 +405,11 @@ begin
       where l.hash = any(hashes) and l.job_id = any(owners) and l.until = 0
       for update skip locked));
   end if;
+  -- A claim that says nothing but who begins new jobs is not waited for on disk: if a crash of the server takes it back,
+  -- they are new again, and begin again. What it let others rely on (a key that is free, a mark) is waited for.
+  if marked is null and coalesce(cardinality(hashes), 0) = 0 then
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
   jobs := '[' || concat_ws(',', marked, fresh) || ']';
 end
 $$;

@@ -1,0 +1,149 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/index.ts'
+import { defineJob } from '../../src/index.ts'
+import { startCluster } from '../support/cluster.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { drained, jobWorker } from '../support/jobs.ts'
+
+// What is not on disk must be lost for certain: nobody but a commit that is waited for writes WAL here.
+const settings = { max_connections: '100', autovacuum: 'off', wal_writer_delay: '10s', checkpoint_timeout: '1d' }
+const limit = { timeout: 180_000 }
+const numbered = z.object({ n: z.number() })
+
+let folder: string
+let server: EmbeddedPostgres
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-server-crash-'))
+  server = await startCluster(folder, { settings })
+}, 120_000)
+
+afterAll(async () => {
+  await server.stop('immediate')
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Its processes, as of now; kept by whoever is about to kill them. */
+async function processes(db: TestDatabase): Promise<{ pid: number; kind: string }[]> {
+  return db.query('select pid, backend_type as kind from pg_stat_activity')
+}
+
+/** From now on WAL goes to disk with commits that wait for it, and in no other way. */
+async function stopWalWriter(db: TestDatabase): Promise<void> {
+  const writer = (await processes(db)).find(({ kind }) => kind === 'walwriter') ?? expect.unreachable()
+  process.kill(writer.pid, 'SIGSTOP')
+}
+
+/** Kills all of the server with SIGKILL, and brings it back on the same port. */
+async function crash(db: TestDatabase): Promise<void> {
+  const { pid, port } = server
+  const all = [{ pid, kind: 'postmaster' }, ...(await processes(db))]
+  for (const one of all) {
+    try {
+      process.kill(one.pid, 'SIGKILL')
+    } catch {
+      // The connection that asked is gone with it.
+    }
+  }
+  server = await startEmbedded({ dataDir: join(folder, 'postgres'), port, settings })
+}
+
+interface Claimed {
+  jobs: string | null
+  life: string
+  floor: string
+}
+
+/** Claims as a worker does, on a connection that ends with it. */
+async function claim(db: TestDatabase, id: number, known?: Claimed): Promise<Claimed & { ids: number[] }> {
+  const client = new pg.Client({ connectionString: db.workerUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query<Claimed>(
+      `select r.jobs, r.life, r.claims_floor as floor
+       from sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array(select id from sluice.job_class), array[q.id],
+         array[q.id], '{1}', '{0}', 10, 10, 1, $2, $3) r
+       where q.name = 'default'`,
+      [id, known?.life ?? null, known?.floor ?? '0'],
+    )
+    const claimed = rows[0] ?? expect.unreachable()
+    const jobs = JSON.parse(claimed.jobs ?? '[]') as [id: number][]
+    return { ...claimed, ids: jobs.map(([job]) => job) }
+  } finally {
+    await client.end()
+  }
+}
+
+const claims = (db: TestDatabase): Promise<number[]> =>
+  db.value(`select coalesce(array_agg(id::int order by id), '{}') from sluice.job_claim`)
+
+test('a crash of the server takes back what was claimed last, and nobody gets the same job twice', limit, async () => {
+  await using db = await testDatabase(server.url)
+  const plain = defineJob({ name: 'plain', args: numbered, perform: () => undefined })
+  const once = defineJob({ name: 'once', args: numbered, unique: { until: 'start' }, perform: () => undefined })
+  await using client = jobWorker(db, [plain, once])
+  const first = await client.jobs.enqueue(plain, { n: 1 })
+  await stopWalWriter(db)
+  const lost = await claim(db, 1)
+  expect(lost.ids).toEqual([first.id])
+  expect(await claims(db)).toEqual([1])
+  await crash(db)
+  // The job is there as it was; its claim is not.
+  expect(await claims(db)).toEqual([])
+  expect(await db.value('select array[state, attempt, crashes]::int[] from sluice.job')).toEqual([0, 0, 0])
+
+  // What was remembered of the claims of the life before counts for nothing: the job is on a list, and seen there.
+  const again = await claim(db, 2)
+  expect(again.ids).toEqual([first.id])
+  expect(again.life).not.toBe(lost.life)
+  expect((await claim(db, 3, lost)).ids).toEqual([])
+
+  // Whatever is waited for takes along all that was before it: a lost claim is never below something that was kept.
+  await stopWalWriter(db)
+  const second = await client.jobs.enqueue(plain, { n: 2 })
+  expect((await claim(db, 4, again)).ids).toEqual([second.id])
+  await client.jobs.enqueue(once, { n: 3 })
+  await crash(db)
+  expect(await claims(db)).toEqual([2, 4])
+
+  // A claim that frees a key is waited for: somebody may have taken the key since.
+  await stopWalWriter(db)
+  expect((await claim(db, 5)).ids).toHaveLength(1)
+  await crash(db)
+  expect(await claims(db)).toEqual([2, 4, 5])
+  expect(await db.value('select count(*)::int from sluice.job_lock')).toBe(0)
+})
+
+test(
+  'a worker outlives a crash of the server in the middle of a job: it ends once, and nothing stays',
+  limit,
+  async () => {
+    await using db = await testDatabase(server.url)
+    let runs = 0
+    const crashing = defineJob({
+      name: 'crashing',
+      args: numbered,
+      async perform() {
+        runs += 1
+        if (runs === 1) await crash(db)
+      },
+    })
+    // Signs of life are commits that are waited for: here they are far between.
+    await using worker = jobWorker(db, [crashing], {}, { worker: { lease: '10m' } })
+    await worker.jobs.enqueue(crashing, { n: 1 })
+    await stopWalWriter(db)
+    await worker.sluice.start()
+    await worker.events.event('job.finished', { limitMs: 120_000 })
+    await drained(db)
+    // A claim that was taken back is told as lost, and the job has run again.
+    expect(worker.events.count('job.lost')).toBe(runs - 1)
+    expect(await claims(db)).toEqual([])
+    expect(await db.value('select count(*)::int from sluice.job_history')).toBe(1)
+    expect(await db.value('select count(*)::int from sluice.job_dead')).toBe(0)
+  },
+)
