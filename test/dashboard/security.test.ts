@@ -203,15 +203,19 @@ describe('security', () => {
         `/jobs/${value}`,
         `/operations/${value}`,
       ]) {
-        const answer = await send(`/api${path}`, { headers: { 'x-role': 'admin' } })
-        if (answer.status === 429) await new Promise((resolve) => setTimeout(resolve, 500))
+        let answer = await send(`/api${path}`, { headers: { 'x-role': 'admin' } })
+        // Refused for its pace alone, it would not have been looked at.
+        while (answer.status === 429) {
+          await new Promise((resolve) => setTimeout(resolve, 200))
+          answer = await send(`/api${path}`, { headers: { 'x-role': 'admin' } })
+        }
         const json = (await answer.json()) as Answered
         const empty =
           json.jobs?.length === 0 ||
           json.operations?.length === 0 ||
           json.acts?.length === 0 ||
           json.batches?.length === 0
-        if (![400, 404, 413, 429].includes(answer.status) && !(answer.status === 200 && empty))
+        if (![400, 404, 413].includes(answer.status) && !(answer.status === 200 && empty))
           odd.push(`${path}: ${answer.status} ${JSON.stringify(json).slice(0, 100)}`)
       }
     }
