@@ -11,8 +11,10 @@ interface Watched {
   timer: NodeJS.Timeout | undefined
 }
 
-/** Between two reads; a read that takes long makes the pause longer, so that looking never takes a tenth of the time. */
+/** Between two reads. */
 const everyMs = 2_000
+/** A read that takes long makes the pause after it so many times longer: nothing is looked at for more of the time. */
+const restPerRead = 50
 
 /**
  * Reads for all who watch the same thing: the database is asked once per interval, however many pages are open, and
@@ -63,6 +65,9 @@ export class Broadcast {
       for (const listener of watched.listeners) listener(text)
     }
     if (this.#watched.get(key) !== watched || watched.listeners.size === 0) return
-    watched.timer = setTimeout(() => void this.#look(key, watched), Math.max(this.#everyMs, tookMs * 10)).unref()
+    watched.timer = setTimeout(
+      () => void this.#look(key, watched),
+      Math.max(this.#everyMs, tookMs * restPerRead),
+    ).unref()
   }
 }

@@ -125,13 +125,13 @@ describe('security', () => {
     expect(requests.length).toBeGreaterThanOrEqual(30)
     const through: string[] = []
     for (const [what, headers] of requests) {
-      const { status } = await send(`/api/operations/${id}/pause`, { method: 'POST', headers, body })
+      const status = await limited(() => send(`/api/operations/${id}/pause`, { method: 'POST', headers, body }))
       if (status < 400) through.push(what)
     }
     expect(through).toEqual([])
     expect((await place.sluice.operations.get(id)).state).toBe('queued')
     const own = { ...good, origin: 'http://ops.example.com', 'sec-fetch-site': 'same-origin' }
-    expect((await send(`/api/operations/${id}/pause`, { method: 'POST', headers: own, body })).status).toBe(200)
+    expect(await limited(() => send(`/api/operations/${id}/pause`, { method: 'POST', headers: own, body }))).toBe(200)
   })
 
   test('a foreign page may not read, and a link may be followed', async () => {
@@ -203,15 +203,19 @@ describe('security', () => {
         `/jobs/${value}`,
         `/operations/${value}`,
       ]) {
-        const answer = await send(`/api${path}`, { headers: { 'x-role': 'admin' } })
-        if (answer.status === 429) await new Promise((resolve) => setTimeout(resolve, 500))
+        let answer = await send(`/api${path}`, { headers: { 'x-role': 'admin' } })
+        // Refused for its pace alone, it would not have been looked at.
+        while (answer.status === 429) {
+          await new Promise((resolve) => setTimeout(resolve, 200))
+          answer = await send(`/api${path}`, { headers: { 'x-role': 'admin' } })
+        }
         const json = (await answer.json()) as Answered
         const empty =
           json.jobs?.length === 0 ||
           json.operations?.length === 0 ||
           json.acts?.length === 0 ||
           json.batches?.length === 0
-        if (![400, 404, 413, 429].includes(answer.status) && !(answer.status === 200 && empty))
+        if (![400, 404, 413].includes(answer.status) && !(answer.status === 200 && empty))
           odd.push(`${path}: ${answer.status} ${JSON.stringify(json).slice(0, 100)}`)
       }
     }

@@ -45,6 +45,7 @@ function optionsOf({ lines, unit, marks = [], share = false }: ChartProps, width
       {
         ...axis,
         space: 76,
+        size: 28,
         values: (_, ticks, __, ___, step) =>
           ticks.map((tick) => axisClock(tick, { days: step >= 86_400, fine: step < 60 })),
       },
