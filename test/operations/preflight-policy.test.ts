@@ -73,7 +73,12 @@ describe('a plan that does not find rows by the cursor', () => {
     ['fine, when the table is small', { rowsRead: 9_000, rowsInWindow: 10, rowsExpected: 9_000 }, undefined],
     ['fine, when the window is a good part of the table', { rowsRead: 15_000, rowsInWindow: 2_000 }, undefined],
     ['left to its own limit, when it is the carve', { statement: 'carve' }, undefined],
-    ['refused, when no index could do it', { provable: false, rowsRead: 5, rowsExpected: 5 }, 'refuse'],
+    ['refused, when no index could do it', { provable: false, rowsExpected: 5 }, 'refuse'],
+    [
+      'fine, when it could not, and there is hardly a row',
+      { provable: false, rowsRead: 5, rowsExpected: 5 },
+      undefined,
+    ],
     ['refused, when no index could do it, also for the carve', { provable: false, statement: 'carve' }, 'refuse'],
   ] as const)('is %s', (_, more, severity) => {
     expect(judgeScan({ ...judged, ...more })?.severity).toBe(severity)
