@@ -580,6 +580,12 @@ table sample_clock
   constraint sample_clock_pkey PRIMARY KEY (single)
   constraint sample_clock_single_check CHECK (single)
   CREATE UNIQUE INDEX sample_clock_pkey ON sluice.sample_clock USING btree (single)
+table sample_mark
+  worker_id uuid not null
+  number bigint not null
+  at timestamp with time zone not null default clock_timestamp()
+  constraint sample_mark_pkey PRIMARY KEY (worker_id)
+  CREATE UNIQUE INDEX sample_mark_pkey ON sluice.sample_mark USING btree (worker_id)
 table schedule
   name text not null
   rule text not null
@@ -710,7 +716,6 @@ table worker
   queues text[] not null default '{}'::text[]
   concurrency integer not null default 0
   sweeps text[] not null default '{}'::text[]
-  sampled bigint not null default 0
   constraint worker_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function add_counts(a bigint[], b bigint[]) returns bigint[] set {"search_path=pg_catalog, pg_temp"}

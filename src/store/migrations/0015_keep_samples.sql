@@ -92,8 +92,13 @@ create table sluice.sample_clock (
 );
 insert into sluice.sample_clock default values;
 
--- The number of the last samples that a worker has written: an answer that was lost does not count them twice.
-alter table sluice.worker add column sampled bigint not null default 0;
+-- The number of the last samples that a worker has written: an answer that was lost does not count them twice. Not in
+-- the row of the worker: its sign of life must not wait until samples are written.
+create table sluice.sample_mark (
+  worker_id uuid primary key,
+  number    bigint not null,
+  at        timestamptz not null default clock_timestamp()
+);
 
 -- Jobs that are due and that nobody has claimed, by queue. At most p_most of each queue and priority are looked at; a
 -- queue with more is estimated from some pages of the table, always the same ones, so that its course is smooth.
@@ -242,8 +247,11 @@ declare
   fresh boolean := true;
 begin
   if p_worker is not null then
-    update sluice.worker set sampled = p_number where id = p_worker and sampled < p_number;
-    fresh := found or not exists (select from sluice.worker where id = p_worker);
+    insert into sluice.sample_mark as m (worker_id, number)
+    values (p_worker, p_number)
+    on conflict (worker_id) do update set number = excluded.number, at = clock_timestamp()
+    where m.number < excluded.number;
+    fresh := found;
   end if;
   if fresh then
     -- All in one order, so that two who write the same rows cannot wait for each other.
@@ -303,6 +311,7 @@ begin
       date_trunc('hour', over, 'UTC'));
     clock.rolled_1h := date_trunc('hour', over, 'UTC');
   end if;
+  delete from sluice.sample_mark where at < now - interval '1 hour';
   update sluice.sample_clock
   set taken_to = tick, rolled_1m = clock.rolled_1m, rolled_1h = clock.rolled_1h;
 end
