@@ -796,7 +796,8 @@ test('external effects run in no transaction, and again with the same keys after
     effects: 'external',
     async perform(context) {
       idleInTransaction += await db.value<number>(
-        `select count(*)::int from pg_stat_activity where datname = current_database() and state like 'idle in trans%'`,
+        `select count(*)::int from pg_stat_activity
+         where datname = current_database() and state like 'idle in trans%' and application_name = 'sluice work'`,
       )
       for (const row of context.rows) {
         const id = Number(row['id'])
