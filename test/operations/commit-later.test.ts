@@ -48,12 +48,12 @@ test('a server that is killed takes rows and checkpoints back together', { timeo
   try {
     await using db = await testDatabase(cluster.url)
     await db.query('create table counters (id bigint primary key, n int not null default 0)')
-    await addRows(db, 1, 6_000)
+    await addRows(db, 1, 2_400)
     const slowly = defineOperation({
       ...table,
       name: 'slowly',
       subBatchSize: 20,
-      batchSize: 6_000,
+      batchSize: 2_400,
       perform: async ({ batch }) => {
         await new Promise((resolve) => setTimeout(resolve, 5))
         return batch.update(set)
@@ -65,7 +65,7 @@ test('a server that is killed takes rows and checkpoints back together', { timeo
     await sluice.operations.start(slowly)
     await events.event('sub-batch.committed', { nth: 50 })
     await server.restart(0)
-    expect(await events.event('operation.finished', { limitMs: 90_000 })).toMatchObject({ rowsChanged: 6_000 })
+    expect(await events.event('operation.finished', { limitMs: 90_000 })).toMatchObject({ rowsChanged: 2_400 })
     expect(await db.value('select count(*)::int from counters where n <> 1')).toBe(0)
   } finally {
     await server.stop()

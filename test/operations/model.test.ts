@@ -7,7 +7,7 @@ import { openDatabase, type Database } from '../../src/store/database.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { Bench, type Leaving, type Variant } from './model-bench.ts'
 
-const runs = Number(process.env['FAST_CHECK_RUNS'] ?? 15)
+const runs = Number(process.env['FAST_CHECK_RUNS'] ?? 10)
 const seed = process.env['FAST_CHECK_SEED']
 
 /** What is known without looking: whether something was started at all. */
