@@ -25,8 +25,8 @@ const wrong = `select count(*)::int from counters where n <> done::int`
 
 test('a sparse operation steps on the rows in scope alone', async () => {
   await using db = await counters(50_000)
-  await db.query('update counters set done = true where id % 200 = 0')
   await db.query('create index counters_done_idx on counters (id) where done')
+  await db.query('update counters set done = true where id % 200 = 0')
   const { sluice, events } = working(db, [sparse])
   await using _ = sluice
   await sluice.start()
@@ -40,8 +40,9 @@ test('a sparse operation steps on the rows in scope alone', async () => {
 test('an index with the scope in front and the cursor behind it serves, too, and both passes use it', async () => {
   await using db = await counters(5_000)
   await db.query('alter table counters add owner int not null default 0')
-  await db.query('update counters set owner = 7, done = true where id % 100 = 0')
+  // In this order: an index over rows that were updated before it may have to wait for the snapshots of others.
   await db.query('create index counters_owner_idx on counters (owner, id)')
+  await db.query('update counters set owner = 7, done = true where id % 100 = 0')
   // The server's own look may have come before the owners.
   await db.query('vacuum analyze counters')
   const owned = defineOperation({
@@ -62,8 +63,8 @@ test('an index with the scope in front and the cursor behind it serves, too, and
 
 test('a row that cannot be processed is isolated alone, however far its neighbours are', async () => {
   await using db = await counters(20_000)
-  await db.query('update counters set done = true where id % 100 = 0')
   await db.query('create index counters_done_idx on counters (id) where done')
+  await db.query('update counters set done = true where id % 100 = 0')
   await db.query('alter table counters add check (id <> 7000 or n = 0)')
   const { sluice, events } = working(db, [sparse])
   await using _ = sluice
