@@ -57,7 +57,9 @@ async function crash(db: TestDatabase): Promise<void> {
       // The connection that asked is gone with it.
     }
   }
-  server = await startEmbedded({ dataDir: join(folder, 'postgres'), port, settings })
+  const binaries = process.env['SLUICE_TEST_POSTGRES']
+  const own = binaries === undefined ? {} : { binaries }
+  server = await startEmbedded({ dataDir: join(folder, 'postgres'), port, settings, ...own })
 }
 
 interface Claimed {
