@@ -4,62 +4,38 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/index.ts'
+import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { defineJob } from '../../src/index.ts'
 import { startCluster } from '../support/cluster.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { drained, jobWorker } from '../support/jobs.ts'
+import { restarting } from '../torture/restarts.ts'
 
-// What is not on disk must be lost for certain: nobody but a commit that is waited for writes WAL here.
+// What no commit has waited for is not on disk for ten seconds, and is lost with the server.
 const settings = { max_connections: '100', autovacuum: 'off', wal_writer_delay: '10s', checkpoint_timeout: '1d' }
 const limit = { timeout: 180_000 }
 const numbered = z.object({ n: z.number() })
 
 let folder: string
-let server: EmbeddedPostgres
+let cluster: EmbeddedPostgres
+let server: ReturnType<typeof restarting>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice-server-crash-'))
-  server = await startCluster(folder, { settings })
+  cluster = await startCluster(folder, { settings })
+  server = restarting(cluster, folder)
 }, 120_000)
 
 afterAll(async () => {
-  await server.stop('immediate')
+  await server.stop()
   await rm(folder, { recursive: true, force: true })
 })
 
 /** A database whose commits wait for the disk, as they do in production. */
 async function durable(): Promise<TestDatabase> {
-  const db = await testDatabase(server.url)
+  const db = await testDatabase(cluster.url)
   await db.query(`alter database ${await db.value<string>('select current_database()')} set synchronous_commit = on`)
   return db
-}
-
-/** Its processes, as of now; kept by whoever is about to kill them. */
-async function processes(db: TestDatabase): Promise<{ pid: number; kind: string }[]> {
-  return db.query('select pid, backend_type as kind from pg_stat_activity')
-}
-
-/** From now on WAL goes to disk with commits that wait for it, and in no other way. */
-async function stopWalWriter(db: TestDatabase): Promise<void> {
-  const writer = (await processes(db)).find(({ kind }) => kind === 'walwriter') ?? expect.unreachable()
-  process.kill(writer.pid, 'SIGSTOP')
-}
-
-/** Kills all of the server with SIGKILL, and brings it back on the same port. */
-async function crash(db: TestDatabase): Promise<void> {
-  const { pid, port } = server
-  const all = [{ pid, kind: 'postmaster' }, ...(await processes(db))]
-  for (const one of all) {
-    try {
-      process.kill(one.pid, 'SIGKILL')
-    } catch {
-      // The connection that asked is gone with it.
-    }
-  }
-  const binaries = process.env['SLUICE_TEST_POSTGRES']
-  const own = binaries === undefined ? {} : { binaries }
-  server = await startEmbedded({ dataDir: join(folder, 'postgres'), port, settings, ...own })
 }
 
 interface Claimed {
@@ -96,10 +72,9 @@ test('a claim is on disk before anybody begins, and nobody gets the same job twi
   const plain = defineJob({ name: 'plain', args: numbered, perform: () => undefined })
   await using client = jobWorker(db, [plain])
   const first = await client.jobs.enqueue(plain, { n: 1 })
-  await stopWalWriter(db)
   const kept = await claim(db, 1)
   expect(kept.ids).toEqual([first.id])
-  await crash(db)
+  await server.restart(0)
   expect(await claims(db)).toEqual([1])
   // What was remembered of claims in the life before counts for nothing: the job is on a list, and seen there.
   const second = await client.jobs.enqueue(plain, { n: 2 })
@@ -120,13 +95,12 @@ test(
       args: numbered,
       async perform() {
         runs += 1
-        if (runs === 1) await crash(db)
+        if (runs === 1) await server.restart(0)
       },
     })
     // Signs of life are commits that are waited for: here they are far between.
     await using worker = jobWorker(db, [crashing], {}, { worker: { lease: '10m' } })
     await worker.jobs.enqueue(crashing, { n: 1 })
-    await stopWalWriter(db)
     await worker.sluice.start()
     await worker.events.event('job.finished', { limitMs: 120_000 })
     await drained(db)
