@@ -62,6 +62,8 @@ export interface SpawnOptions {
 export interface SpawnedWorker extends AsyncDisposable {
   readonly process: ChildProcess
   readonly pid: number
+  /** Where it runs. */
+  readonly folder: string
   readonly events: EventLog
   readonly stderr: string[]
   /** Exit code or signal, once it has ended. */
@@ -131,6 +133,7 @@ function watch(child: ChildProcess, folder: string): SpawnedWorker {
   return {
     process: child,
     pid: child.pid ?? 0,
+    folder,
     events,
     stderr,
     exited,

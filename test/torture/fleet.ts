@@ -1,14 +1,19 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { defineOperation, Sluice, sql, type EventName } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { until } from '../support/wait.ts'
 import { alone, spawnWorker, type SpawnedWorker } from '../support/worker.ts'
 
 /** Timings under torture: short leases, and sessions that the server ends when their worker is stopped for long. */
-const tortureProfile = {
+const tortureProfile = (idleInTransaction: string): object => ({
   worker: { concurrency: 1, lease: '1s', poll: '100ms', noProgress: '5s', stop: '2s' },
-  timeouts: { statement: '3s', lock: '1s', idleInTransaction: '3s' },
+  timeouts: { statement: '3s', lock: '1s', idleInTransaction },
   governor: alone,
-} as const
+})
 
 interface Shape {
   subBatchSize: number
@@ -25,12 +30,20 @@ const shapeOf = ({ subBatchSize, lanes }: Shape) => ({
   lanes,
 })
 
-/** Each row counts how often it was changed; the pause puts most faults into the middle of a transaction. */
+/**
+ * Each row counts how often it was changed; the pause puts most faults into the middle of a transaction. A worker that
+ * finds a file of this name stops itself there, before it touches a row.
+ */
+const stopFile = 'stop'
 const operations = (shape: Shape): string => `
+import { rmSync, existsSync } from 'node:fs'
 const operations = [defineOperation({
   ...${JSON.stringify(shapeOf(shape))},
   async perform({ batch }) {
-    await new Promise((resolve) => setTimeout(resolve, ${shape.pauseMs}))
+    if (existsSync('${stopFile}')) {
+      rmSync('${stopFile}')
+      process.kill(process.pid, 'SIGSTOP')
+    } else await new Promise((resolve) => setTimeout(resolve, ${shape.pauseMs}))
     return batch.update(sql\`n = n + 1\`)
   },
 })]`
@@ -41,6 +54,8 @@ export interface FleetOptions extends Shape {
   workerUrl: string
   /** How many processes there are at a time. */
   size: number
+  /** How long the server lets a transaction idle before it ends the session; 3 s by default. */
+  idleInTransaction?: string
   package?: URL
 }
 
@@ -74,11 +89,11 @@ export class Fleet implements AsyncDisposable {
   }
 
   async spawn(): Promise<SpawnedWorker> {
-    const { workerUrl: url, package: home } = this.#options
+    const { workerUrl: url, package: home, idleInTransaction = '3s' } = this.#options
     const worker = await spawnWorker({
       url,
       operations: operations(this.#options),
-      profile: tortureProfile,
+      profile: tortureProfile(idleInTransaction),
       ...(home === undefined ? {} : { package: home }),
     })
     this.#all.push(worker)
@@ -101,6 +116,31 @@ export class Fleet implements AsyncDisposable {
     )
     const pids = new Set(rows.map(({ pid }) => pid).filter((pid) => !except.has(pid)))
     return this.alive.find(({ pid }) => pids.has(pid))
+  }
+
+  /** Lets a worker stop itself inside of its next transaction; gives the batch that it holds there. */
+  async stopInside(worker: SpawnedWorker): Promise<string> {
+    await writeFile(join(worker.folder, stopFile), '')
+    await until('the worker stands still', async () => {
+      const { stdout } = await promisify(execFile)('ps', ['-o', 'state=', '-p', String(worker.pid)])
+      return stdout.startsWith('T')
+    })
+    return this.#options.db.value<string>(
+      `select b.id::text from sluice.batch b join sluice.worker w on w.id = b.worker_id where w.pid = $1`,
+      [worker.pid],
+    )
+  }
+
+  /** Waits until another worker has done something in a batch that one stands still in. */
+  async overtaken(batchId: string, { pid }: SpawnedWorker): Promise<void> {
+    const held = `select b.checkpoint, w.pid from sluice.batch b left join sluice.worker w on w.id = b.worker_id
+      where b.id = $1`
+    const [before] = await this.#options.db.query<{ checkpoint: unknown }>(held, [batchId])
+    await until('another worker has gone on', async () => {
+      const [now] = await this.#options.db.query<{ checkpoint: unknown; pid: number | null }>(held, [batchId])
+      const moved = JSON.stringify(now?.checkpoint) !== JSON.stringify(before?.checkpoint)
+      return now === undefined || (now.pid !== pid && moved)
+    })
   }
 
   /** Rows changed so far, by the engine's own account. */

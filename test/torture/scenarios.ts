@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { startFaultProxy, type LinkInfo } from '../support/fault-proxy/index.ts'
+import { startFaultProxy, type FaultProxy, type LinkInfo } from '../support/fault-proxy/index.ts'
 import { Fleet } from './fleet.ts'
 
 /** What a scenario did and what it left behind. */
@@ -31,6 +31,8 @@ export interface Plan {
   pauseMs?: number
   /** About how long one worker alone has to do for each fault: the operation must outlast them all. */
   secondsPerFault?: number
+  /** How long the server lets a transaction idle before it ends the session; 3 s by default. */
+  idleInTransaction?: string
   package?: URL
 }
 
@@ -56,7 +58,7 @@ export async function killWorkers(plan: Plan): Promise<Outcome> {
  * SIGSTOPs workers for longer than their lease. Two of five wake while their session is still alive, in the middle of
  * a transaction; the others wake when the server has ended it and somebody else has the batch.
  */
-export async function stopWorkers(plan: Plan & { shortOnly?: boolean }): Promise<Outcome> {
+export async function stopWorkers(plan: Plan): Promise<Outcome> {
   return torture({ secondsPerFault: 7, ...plan }, async ({ fleet, marks }) => {
     const stopped = new Set<number>()
     let hits = 0
@@ -71,7 +73,7 @@ export async function stopWorkers(plan: Plan & { shortOnly?: boolean }): Promise
       victim.kill('SIGSTOP')
       stopped.add(victim.pid)
       hits += 1
-      const pauseMs = plan.shortOnly === true || i % 5 === 1 || i % 5 === 3 ? 2_300 : 4_600
+      const pauseMs = i % 5 === 1 || i % 5 === 3 ? 2_300 : 4_600
       const wake = sleep(pauseMs).then(() => {
         victim.kill('SIGCONT')
         return sleep(500).then(() => void stopped.delete(victim.pid))
@@ -85,10 +87,36 @@ export async function stopWorkers(plan: Plan & { shortOnly?: boolean }): Promise
   })
 }
 
+/**
+ * Stops workers in the middle of a transaction, and wakes each when another one has gone on with its batch. That its
+ * lease is over it hears late, so that nothing but the nonce can keep it from committing.
+ */
+export async function overtakeWorkers(plan: Plan): Promise<Outcome> {
+  await using proxy = await proxyTo(plan.clusterUrl)
+  return await torture(
+    plan,
+    async ({ fleet, marks }) => {
+      let hits = 0
+      for (const mark of marks) {
+        await fleet.reached(mark)
+        const victim = await untilHolder(fleet, new Set())
+        const batchId = await fleet.stopInside(victim)
+        hits += 1
+        await fleet.overtaken(batchId, victim)
+        const late = proxy.delay(500, 0, { direction: 'down', which: ofRenewal })
+        victim.kill('SIGCONT')
+        await sleep(1_000)
+        late.lift()
+      }
+      return hits
+    },
+    (url) => proxy.url(url),
+  )
+}
+
 /** Drops answers to COMMIT after the server has committed, and cuts the connection. */
 export async function loseCommits(plan: Plan): Promise<Outcome> {
-  const upstream = new URL(plan.clusterUrl)
-  await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
+  await using proxy = await proxyTo(plan.clusterUrl)
   return await torture(
     plan,
     async ({ fleet, marks }) => {
@@ -104,6 +132,13 @@ export async function loseCommits(plan: Plan): Promise<Outcome> {
     (url) => proxy.url(url),
   )
 }
+
+async function proxyTo(clusterUrl: string): Promise<FaultProxy> {
+  const { hostname: host, port } = new URL(clusterUrl)
+  return startFaultProxy({ host, port: Number(port) })
+}
+
+const ofRenewal = ({ applicationName }: LinkInfo): boolean => applicationName === 'sluice renewal'
 
 /** Where sub-batches commit. The end of a batch is looked for there, too, now and then. */
 const ofSubBatches = ({ applicationName }: LinkInfo): boolean => applicationName === 'sluice work'
@@ -135,12 +170,15 @@ async function torture(
 ): Promise<Outcome> {
   const began = Date.now()
   await using db = await testDatabase(plan.clusterUrl)
-  const home = plan.package === undefined ? {} : { package: plan.package }
+  const given = {
+    ...(plan.package === undefined ? {} : { package: plan.package }),
+    ...(plan.idleInTransaction === undefined ? {} : { idleInTransaction: plan.idleInTransaction }),
+  }
   const { processes: size = 3, lanes = 3, pauseMs = 12, secondsPerFault = 1.5 } = plan
   // A sub-batch takes about 3 ms beside its pause.
   const seconds = (plan.rows * (pauseMs + 3)) / 1_000
   const subBatchSize = Math.max(1, Math.floor(seconds / (plan.faults * secondsPerFault)))
-  await using fleet = new Fleet({ db, workerUrl: route(db.workerUrl), size, lanes, pauseMs, subBatchSize, ...home })
+  await using fleet = new Fleet({ db, workerUrl: route(db.workerUrl), size, lanes, pauseMs, subBatchSize, ...given })
   await fleet.start(plan.rows)
   const marks = Array.from({ length: plan.faults }, (_, i) => Math.floor((plan.rows * (i + 0.5)) / (plan.faults + 0.5)))
   const faults = await harm({ db, fleet, marks })
