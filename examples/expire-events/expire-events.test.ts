@@ -1,27 +1,41 @@
 import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import { expect, test } from 'vitest'
-import { testDatabase } from '../../test/support/database.ts'
+import { startEmbedded } from '../../src/embedded/index.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 const main = fileURLToPath(new URL('main.ts', import.meta.url))
 
+// On a server of its own, as a newcomer runs it: on one that other tests keep busy, the governor would make it wait.
 test('the program deletes the events that are older than 90 days, and says so', async () => {
-  await using db = await testDatabase()
-  const env = { ...process.env, DATABASE_URL: db.url, SLUICE_DATABASE_URL: undefined }
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-example-'))
+  await chmod(folder, 0o755)
+  try {
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--import', import.meta.resolve('jiti/register'), main],
+      {
+        cwd: folder,
+        env: { ...process.env, DATABASE_URL: undefined, SLUICE_DATABASE_URL: undefined },
+      },
+    )
+    expect(stdout).toBe('finished: 5500 events deleted\nexactly those older than 90 days\n')
 
-  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'jiti/register', main], {
-    cwd: root,
-    env,
-  })
-
-  expect(stdout).toBe('finished: 5500 events deleted\nexactly those older than 90 days\n')
-  const left = await db.query(
-    `select count(*)::int as rows, bool_and(created_at > now() - interval '90 days') as fresh from example_events`,
-  )
-  expect(left).toEqual([{ rows: 4_500, fresh: true }])
-  expect(await db.query(`select name, status, rows_changed::int from sluice.operation_history`)).toEqual([
-    { name: 'expire-example-events', status: 'finished', rows_changed: 5_500 },
-  ])
+    await using server = await startEmbedded({ dataDir: join(folder, '.sluice/postgres') })
+    const client = new pg.Client({ connectionString: server.url })
+    await client.connect()
+    const { rows: left } = await client.query(
+      `select count(*)::int as rows, bool_and(created_at > now() - interval '90 days') as fresh from example_events`,
+    )
+    const { rows: done } = await client.query(`select name, status, rows_changed::int from sluice.operation_history`)
+    await client.end()
+    expect(left).toEqual([{ rows: 4_500, fresh: true }])
+    expect(done).toEqual([{ name: 'expire-example-events', status: 'finished', rows_changed: 5_500 }])
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 })

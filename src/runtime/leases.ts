@@ -80,7 +80,7 @@ export class Leases implements AsyncDisposable {
     this.#pulse = setInterval(() => this.#board.progress(loopSlot), 500).unref()
     const extension = extname(import.meta.url)
     // From source the thread needs a loader for TypeScript, which Node 20 has not; the published package does not.
-    const execArgv = extension === '.ts' ? ['--import', 'jiti/register'] : []
+    const execArgv = extension === '.ts' ? ['--import', import.meta.resolve('jiti/register')] : []
     const workerData: RenewalOrder = { ...this.#order, board: this.#board.buffer }
     this.#thread = new Worker(new URL(`./renewal${extension}`, import.meta.url), { workerData, execArgv })
     this.#thread.on('message', (message: FromRenewal) => this.#hear(message))
