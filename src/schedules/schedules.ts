@@ -3,6 +3,7 @@ import { storable } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { audited, recordAct, type Who } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
+import { refuseStale, type Seen, type Switch } from '../store/expected.ts'
 import * as store from '../store/schedules.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ScheduleDefinition, ScheduleRegistry } from './define.ts'
@@ -16,8 +17,8 @@ interface Deps {
   start: Start
 }
 
-/** Who does it, from where and why. */
-export type ScheduleVerbOptions = Who
+/** Who does it, from where and why, and whether they have seen the schedule enabled. */
+export type ScheduleVerbOptions = Seen<Switch>
 
 /** Schedules: look at them, run one now, stop one and let it go on. */
 export class Schedules {
@@ -55,7 +56,7 @@ export class Schedules {
   }
 
   /** Starts a run now, beside the clock; also of a schedule that is disabled. Refused while a run is in the way. */
-  async run(name: string, who: ScheduleVerbOptions = {}): Promise<ScheduleTick> {
+  async run(name: string, who: Who = {}): Promise<ScheduleTick> {
     const definition = this.#deps.registry.find(name)
     const database = await this.#registered()
     const once = (): Promise<store.NewTick> => this.#runOnce(database, definition, who)
@@ -102,11 +103,12 @@ export class Schedules {
   async #switch(
     name: string,
     to: { enabled: boolean; actor: string | null; reason: string | null },
-    who: Who,
+    who: ScheduleVerbOptions,
   ): Promise<void> {
     const database = await this.#registered()
     const changed = await audited(database, who, async (tx) => {
       const [was] = await store.lockAnyway(tx, { name: storable(name, 200) })
+      if (was !== undefined) refuseStale(`Schedule ${was.name}`, was.enabled ? 'enabled' : 'disabled', who)
       const [result] = await store.enable(tx, { name: storable(name, 200), ...to })
       const action = to.enabled ? 'schedule.enable' : 'schedule.disable'
       const states = { before: { enabled: was?.enabled ?? null }, after: { enabled: to.enabled } }

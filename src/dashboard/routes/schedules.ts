@@ -1,14 +1,11 @@
 import type { ScheduleStatus } from '../../index.ts'
 import { whoOf, type Call, type Handlers } from '../handlers.ts'
-import { checkState } from './jobs.ts'
 
 const act =
   (verb: 'enable' | 'disable') =>
   async (call: Call<'schedules.enable' | 'schedules.disable'>): Promise<{ schedule: ScheduleStatus }> => {
     const { name, expectedState } = call.input
-    const { schedules: book } = call.desk.act
-    checkState(`Schedule ${name}`, (await book.get(name)).enabled ? 'enabled' : 'disabled', expectedState)
-    return { schedule: await book[verb](name, whoOf(call)) }
+    return { schedule: await call.desk.act.schedules[verb](name, { ...whoOf(call), expectedState }) }
   }
 
 export const schedules: Handlers<'schedules' | 'schedules.run' | 'schedules.enable' | 'schedules.disable'> = {
