@@ -11,8 +11,9 @@ const act =
 export const schedules: Handlers<'schedules' | 'schedules.run' | 'schedules.enable' | 'schedules.disable'> = {
   async schedules({ desk: { look } }) {
     const found = (await look.schedules.list()).slice(0, 200)
-    const withTicks = found.map(async (one) => ({ ...one, ticks: await look.schedules.ticks(one.name, { limit: 12 }) }))
-    return { schedules: await Promise.all(withTicks) }
+    const names = found.map(({ name }) => name)
+    const ticks = await look.schedules.ticks(names, { limit: 12 })
+    return { schedules: found.map((one) => ({ ...one, ticks: ticks.filter(({ schedule }) => schedule === one.name) })) }
   },
   async 'schedules.run'(call) {
     return { tick: await call.desk.act.schedules.run(call.input.name, whoOf(call)) }

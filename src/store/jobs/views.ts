@@ -101,6 +101,13 @@ export const findJob = statement<{ id: number }, JobView>(
   ({ id }) => [id],
 )
 
+/** Whether a job has not ended yet. */
+export const isLive = statement<{ id: number }, { live: boolean }>(
+  'job.isLive',
+  `select exists (select from sluice.job where id = $1) as live`,
+  ({ id }) => [id],
+)
+
 const named = `($2::text is null or c.name = $2) and ($3::text is null or q.name = $3)`
 
 /** Unfinished jobs, latest first. */

@@ -31,6 +31,7 @@ returns table (queue text, due bigint, waiting bigint, scheduled bigint, blocked
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare
