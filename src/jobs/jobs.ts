@@ -28,6 +28,7 @@ import {
   type JobState,
   type JobStatus,
 } from './status.ts'
+import { traceTag } from './trace.ts'
 
 /** Jobs, and where to continue the list. */
 export interface JobPage {
@@ -57,6 +58,8 @@ interface Deps {
 export class Jobs {
   /** @internal The job behind {@link bulk}. */
   readonly bulkDefinition: JobDefinition<BulkArgs> = defineBulk((args, before) => this.#bulkStep(args, before))
+  /** @internal The context of the span that is active, if there is one; for those who trace. */
+  trace: () => string | undefined = () => undefined
   readonly #deps: Deps
   /** @internal For those who record jobs together with something else. */
   readonly entrance: Entrance
@@ -77,7 +80,7 @@ export class Jobs {
     definition: JobDefinition<Input>,
     ...[args, options = {}]: EnqueueArgs<Input, EnqueueOptions>
   ): Promise<EnqueuedJob> {
-    const job = await newJob(definition, args, options)
+    const job = this.#traced(await newJob(definition, args, options))
     const { tx } = options
     // What joins a batch of jobs may be refused, and must not take others along.
     const alone = tx !== undefined || job.batch !== undefined
@@ -109,7 +112,7 @@ export class Jobs {
     options: BulkOptions = {},
   ): Promise<EnqueuedJob[]> {
     const jobs: NewJob[] = []
-    for (const one of args) jobs.push(await newJob(definition, one, options))
+    for (const one of args) jobs.push(this.#traced(await newJob(definition, one, options)))
     const enqueued: EnqueuedJob[] = []
     for (let at = 0; at < jobs.length; at += perStatement) {
       const some = jobs.slice(at, at + perStatement)
@@ -215,6 +218,11 @@ export class Jobs {
     const { telemetry } = this.#deps
     const tell = (): Promise<void> => this.entrance.tellAll()
     return actOn({ database: await this.#deps.database(), telemetry, tell }, ids, order)
+  }
+
+  #traced(job: NewJob): NewJob {
+    const trace = this.trace()
+    return trace === undefined ? job : { ...job, tags: [...(job.tags ?? []), traceTag(trace)] }
   }
 
   /** A job as others may see it. */
