@@ -202,10 +202,8 @@ export class Operations {
    * Drives an operation to its end now, in this process and with all others, and waits: for deploy scripts. Look at the
    * state that it gives: one that is paused or disabled meanwhile ends the wait, too.
    */
-  async finalize(
-    id: string,
-    { signal, ...seen }: VerbOptions & { signal?: AbortSignal } = {},
-  ): Promise<OperationStatus> {
+  async finalize(id: string, options: VerbOptions & { signal?: AbortSignal } = {}): Promise<OperationStatus> {
+    const { signal, ...seen } = options
     const { expectedState: _, ...who } = seen
     const before = checkExpected(await this.get(id), seen)
     if (finalStates.includes(before.state)) return before

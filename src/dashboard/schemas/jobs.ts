@@ -1,5 +1,5 @@
 import { batchStates, endedJobStates, liveJobStates } from '../../index.ts'
-import { errorRecord, percentiles, type Described } from './shared.ts'
+import { errorRecord, percentiles, type Described } from './described.ts'
 import { anything, list, moment, nullable, number, object, text, whole, word, yes } from './schema.ts'
 
 const next = nullable(whole)

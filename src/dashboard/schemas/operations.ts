@@ -1,5 +1,5 @@
 import { transitions, type OperationState } from '../../index.ts'
-import { errorRecord, keys, type Described } from './shared.ts'
+import { errorRecord, keys, type Described } from './described.ts'
 import { anything, list, moment, nullable, number, object, optional, text, whole, word, yes } from './schema.ts'
 
 const states = Object.keys(transitions) as OperationState[]

@@ -1,5 +1,5 @@
 import { roles } from '../roles.ts'
-import type { Described } from './shared.ts'
+import type { Described } from './described.ts'
 import { anything, either, list, moment, nullable, number, object, optional, text, whole, word, yes } from './schema.ts'
 
 const tick = object({
