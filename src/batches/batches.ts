@@ -125,7 +125,7 @@ export class Batches {
    * Ends what is left of a batch of jobs, and of those inside of it: members that wait at once, running ones by their
    * signal. Then it is over: `onComplete` is called, `onSuccess` is not.
    */
-  async cancel(id: number, who: Seen<BatchState> = {}): Promise<BatchStatus> {
+  async cancel(id: number, who: Seen<BatchState> = {}): Promise<BatchStatus & { failures: FailedMember[] }> {
     const { telemetry, jobs } = this.#deps
     const database = await this.#deps.database()
     const why = storable(who.reason ?? 'cancelled by a person', 2_000)

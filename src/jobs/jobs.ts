@@ -7,6 +7,7 @@ import { unlock } from '../store/jobs/control.ts'
 import type { EnqueuedRow, NewJob } from '../store/jobs/enqueue.ts'
 import { failureGroups, type FailureGroup } from '../store/jobs/failures.ts'
 import * as views from '../store/jobs/views.ts'
+import { reached } from '../store/sqlstate.ts'
 import { mask } from '../std/mask.ts'
 import { sleep } from '../std/sleep.ts'
 import { storable } from '../std/storable.ts'
@@ -234,7 +235,7 @@ export class Jobs {
     const { control: connection } = await this.#deps.database()
     const [before] = await views.findJob(connection, { id: checkId(id) })
     const { expectedState: from } = verb.who
-    const touched = await this.actOn([id], { ...verb, was: from ?? before?.state, from })
+    const touched = await reached(() => this.actOn([id], { ...verb, was: from ?? before?.state, from }))
     const [view] = await views.findJob(connection, { id })
     if (view === undefined) throw notFound(id)
     if (touched > 0) return this.#seen(view)

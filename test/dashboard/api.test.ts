@@ -177,13 +177,16 @@ describe('the API of the dashboard', () => {
   test('answers as it describes', async () => {
     const { id } = await place.sluice.operations.start(countUp)
     await get('/operations')
+    await get('/queues')
     for (const within of ['30m', '6h', '7d']) {
       for (const of of [`operations/${id}`, 'queues', 'signals']) await get(`/samples/${of}?within=${within}`)
     }
     await get('/audit')
     const [{ id: jobId }] = (await get('/jobs?states=discarded')).json.jobs
     await post(`/jobs/${jobId}/retry`, { expectedState: 'discarded' })
-    await post(`/operations/${id}/retry`, { expectedState: (await get(`/operations/${id}`)).json.operation.state })
+    await place.sluice.operations.pause(id)
+    await until('it stands still', async () => (await get(`/operations/${id}`)).json.operation.state === 'paused')
+    await post(`/operations/${id}/retry`, { expectedState: 'paused' })
     const later = await place.sluice.jobs.enqueue(welcome, undefined, { in: '1h' })
     await post(`/jobs/${later.id}/cancel`, { expectedState: 'scheduled' })
     const all = Object.keys(contract).filter((name) => name !== 'operations.approve')

@@ -87,7 +87,8 @@ const batchStatus = {
   sealedAt: nullable(moment),
   finishedAt: nullable(moment),
 }
-const batch = object(batchStatus)
+const failures = list(object({ id: whole, name: text, state: text }))
+const oneBatch = object({ batch: object({ ...batchStatus, failures }) })
 
 const sample = object({
   queue: text,
@@ -120,10 +121,8 @@ export const jobs = {
   'queues.pause': oneQueue,
   'queues.resume': oneQueue,
   'queues.limit': oneQueue,
-  batches: object({ batches: list(batch), next }),
-  'batches.get': object({
-    batch: object({ ...batchStatus, failures: list(object({ id: whole, name: text, state: text })) }),
-  }),
-  'batches.cancel': object({ batch }),
+  batches: object({ batches: list(object(batchStatus)), next }),
+  'batches.get': oneBatch,
+  'batches.cancel': oneBatch,
   'samples.queues': object({ samples: list(sample), everyMs: number }),
 } satisfies Partial<Described>

@@ -11,7 +11,7 @@ export interface Schema<T> {
 }
 
 /** A field that may be missing, and what it has otherwise. */
-interface Maybe<T> {
+export interface Maybe<T> {
   maybe: T
 }
 
