@@ -23,7 +23,7 @@ export type { Age, AgeLimit, PresetSpec } from './operations/preset.ts'
 export type { Eta } from './operations/progress.ts'
 export type { Batch } from './operations/batch.ts'
 export type { Limits } from './operations/limits.ts'
-export type { Operations, StartParameters, VerbOptions } from './operations/operations.ts'
+export type { Operations, StartParameters, SwitchOptions, VerbOptions } from './operations/operations.ts'
 export type { OperationRecords, StartableOperation } from './operations/records.ts'
 export type { Stretch, Transition } from './store/operation-records.ts'
 export type { QuarantinedRange } from './store/quarantine.ts'
@@ -80,10 +80,10 @@ export {
 } from './jobs/policy.ts'
 export type { BulkOptions, EnqueueArgs, EnqueuedJob, EnqueueOptions } from './jobs/enqueue.ts'
 export type { BulkAction } from './jobs/bulk.ts'
-export type { JobPage, Jobs } from './jobs/jobs.ts'
+export type { JobPage, Jobs, JobVerbOptions } from './jobs/jobs.ts'
 export type { JobQuery } from './jobs/query.ts'
 export type { FailureGroup } from './store/jobs/failures.ts'
-export type { Queues, QueueStatus } from './jobs/queues.ts'
+export type { Queues, QueueStatus, QueueVerbOptions } from './jobs/queues.ts'
 export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'
 export type { LockView, WorkerView } from './store/jobs/views.ts'
 
@@ -153,15 +153,9 @@ export type { WebhookConfig } from './alerts/webhook.ts'
 export type { Audit, AuditPage, AuditQuery } from './audit/audit.ts'
 export { csvHead, csvLine } from './audit/csv.ts'
 export type { AuditRow, AuditSource, Who } from './store/audit.ts'
-export type {
-  OperationSample,
-  Percentiles,
-  QueueSample,
-  SampleQuery,
-  Samples,
-  SignalSample,
-} from './samples/samples.ts'
-export type { QueueDepth, Span } from './store/samples.ts'
+export type { Seen, Switch } from './store/expected.ts'
+export type { OperationSample, Percentiles, QueueSample, SampleQuery, Samples } from './samples/samples.ts'
+export type { QueueDepth, SignalSample, Span } from './store/samples.ts'
 
 // SQL fragments with bound parameters
 export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'

@@ -246,6 +246,7 @@ describe('SQL', () => {
         'listed',
         'fingerprint',
       ].map((piece) => `jobs/views.ts: ${piece}`),
+      'alerts.ts: standing',
       'jobs/failures.ts: fingerprint',
       'operations.ts: liveBatches',
       'operations.ts: liveColumns',

@@ -8,24 +8,13 @@
  *
  * The invariants. One process judges at a time. Who changes a row from well to firing, or back, tells: by an event (and
  * so in the log), once for all processes. A webhook is told at least once: who is about to tell says so in the row, and
- * when a minute later it is not marked as told, somebody else tells it, with the same id.
+ * when a minute later it is not marked as told, somebody else tells it, with the same id, so that the receiver knows.
  *
  * On a crash between the change and the event the event is lost, the row is there and the webhook is told.
  */
 import { randomUUID } from 'node:crypto'
 import { errorRecord } from '../std/error-record.ts'
-import {
-  forgetAlerts,
-  listAlerts,
-  lockAlerts,
-  noteTold,
-  operationFacts,
-  saveAlerts,
-  scheduleFacts,
-  takeUntold,
-  type AlertRow,
-  type NewStanding,
-} from '../store/alerts.ts'
+import * as store from '../store/alerts.ts'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { queueSamples, writeSamples, type QueueSampleRow } from '../store/samples.ts'
@@ -33,20 +22,9 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { after } from './hysteresis.ts'
 import type { AlertOptions } from './options.ts'
 import { judgeOperation, judgeQueue, judgeSchedule, type Judgement } from './rules.ts'
-import { sendWebhook } from './webhook.ts'
+import { sendWebhook, type WebhookOptions } from './webhook.ts'
 
-/** An alert: which rule, about what, and since when it is as it is. */
-export interface Alert {
-  rule: string
-  /** The queue, operation or schedule that it is about. */
-  subject: string
-  firing: boolean
-  severity: 'warning' | 'critical'
-  message: string
-  value: number | null
-  threshold: number | null
-  since: Date
-}
+export type { Alert } from '../store/alerts.ts'
 
 interface Deps {
   database: () => Promise<Database>
@@ -73,12 +51,12 @@ export class Alerts {
    * for (const { message, since } of await sluice.alerts.list()) console.log(since, message)
    * ```
    */
-  async list({ all = false }: { all?: boolean } = {}): Promise<Alert[]> {
-    return (await listAlerts((await this.#deps.database()).control, { all })).map(alertOf)
+  async list({ all = false }: { all?: boolean } = {}): Promise<store.Alert[]> {
+    return store.listAlerts((await this.#deps.database()).control, { all })
   }
 
   /** Takes a sample of what can be seen now, judges, and gives the alerts that fire: for checks without a worker. */
-  async check(): Promise<Alert[]> {
+  async check(): Promise<store.Alert[]> {
     const { control } = await this.#deps.database()
     const counts = { queues: [], operations: [], signals: [] }
     await writeSamples(control, { workerId: randomUUID(), number: 1, counts })
@@ -90,54 +68,54 @@ export class Alerts {
   async judge(): Promise<void> {
     const { control } = await this.#deps.database()
     const changed = await control.transaction(async (tx) => {
-      const [lock] = await lockAlerts(tx)
+      const [lock] = await store.lockAlerts(tx)
       if (lock?.locked !== true) return []
-      await forgetAlerts(tx)
-      const standings = standingsOf(await this.#judgements(tx), await listAlerts(tx, { all: true }))
-      return standings.length === 0 ? [] : saveAlerts(tx, { standings })
+      await store.forgetAlerts(tx)
+      const standings = standingsOf(await this.#judgements(tx), await store.alertStandings(tx))
+      return standings.length === 0 ? [] : store.saveAlerts(tx, { standings })
     })
-    for (const row of changed) this.#tell(row)
-    if (this.#options.webhook !== undefined) await this.#sendUntold(control)
+    for (const alert of changed) this.#tell(alert)
+    if (this.#options.webhook !== undefined) await this.#sendUntold(this.#options.webhook, control)
   }
 
   async #judgements(connection: StoreConnection): Promise<Judgement[]> {
     const { queue, operations, schedules } = this.#options
     const filter = { name: null, withinMs: lookBackMs, until: null, limit: 50_000 }
     const byQueue = groupByQueue(await queueSamples['10s'](connection, filter))
-    const failing = await scheduleFacts(connection, { ticks: schedules.failed })
+    const failing = await store.scheduleFacts(connection, { ticks: schedules.failed })
     return [
       ...[...byQueue].flatMap(([name, rows]) => judgeQueue(name, rows, queue(name))),
-      ...(await operationFacts(connection, operations)).flatMap((facts) => judgeOperation(facts, operations)),
+      ...(await store.operationFacts(connection, operations)).flatMap((facts) => judgeOperation(facts, operations)),
       ...failing.map((facts) => judgeSchedule(facts, schedules.failed)),
     ]
   }
 
-  #tell({ rule, subject, firing, severity, message, value, threshold, after_ms: afterMs }: Changed): void {
-    const about = { rule, subject, severity, message }
+  #tell({ firing, value, threshold, after_ms: afterMs, since: _since, ...about }: Changed): void {
     if (firing) this.#deps.telemetry.emit('alert.fired', { ...about, value, threshold })
     else this.#deps.telemetry.emit('alert.cleared', { ...about, afterMs })
   }
 
-  async #sendUntold(connection: StoreConnection): Promise<void> {
-    const { webhook } = this.#options
-    if (webhook === undefined) return
-    for (const row of await takeUntold(connection)) {
-      const { rule, subject } = row
+  /** One at a time, each for a minute: where the receiver is slow, others go on with the rest. */
+  async #sendUntold(webhook: WebhookOptions, connection: StoreConnection): Promise<void> {
+    for (;;) {
+      const [alert] = await store.takeUntold(connection)
+      if (alert === undefined) return
       try {
-        const id = `${rule}:${subject}:${row.changed_at.toISOString()}`
-        await sendWebhook(webhook, { id, ...alertOf(row) }, Date.now())
-        await noteTold(connection, { rule, subject, changedAt: row.changed_at })
+        // The same for all who tell of this change.
+        const id = `${alert.rule}:${alert.subject}:${alert.since.toISOString()}`
+        await sendWebhook(webhook, { id, ...alert }, Date.now())
       } catch (error) {
-        const { message } = errorRecord(error)
-        this.#deps.telemetry.emit('warning', {
-          message: `The webhook for alerts failed, and is tried again: ${message}`,
-        })
+        const message = `The webhook for alerts failed, and is tried again: ${errorRecord(error).message}`
+        this.#deps.telemetry.emit('warning', { message })
+        // Who does not answer is not asked for each of them: judging must go on.
+        return
       }
+      await store.noteTold(connection, alert)
     }
   }
 }
 
-type Changed = AlertRow & { after_ms: number }
+type Changed = store.Alert & { after_ms: number }
 
 function groupByQueue(rows: readonly QueueSampleRow[]): Map<string, QueueSampleRow[]> {
   const groups = new Map<string, QueueSampleRow[]>()
@@ -149,21 +127,20 @@ function groupByQueue(rows: readonly QueueSampleRow[]): Map<string, QueueSampleR
   return groups
 }
 
+const nameOf = ({ rule, subject }: { rule: string; subject: string }): string => `${rule} ${subject}`
+
 /** Where each rule stands after this look. What nobody speaks of any more is well; what was and stays well is left out. */
-function standingsOf(judgements: readonly Judgement[], before: readonly AlertRow[]): NewStanding[] {
-  const known = new Map(before.map((row) => [`${row.rule} ${row.subject}`, row]))
-  const judged = new Set(judgements.map(({ rule, subject }) => `${rule} ${subject}`))
-  const gone = before.flatMap((row): Judgement[] =>
-    judged.has(`${row.rule} ${row.subject}`) ? [] : [{ ...(row as unknown as Judgement), verdict: 'calm' }],
-  )
-  return [...judgements, ...gone].flatMap(({ rule, subject, verdict, severity, message, value, threshold }) => {
-    const was = known.get(`${rule} ${subject}`)
+function standingsOf(
+  judgements: readonly Judgement[],
+  before: readonly store.AlertStanding[],
+): readonly store.AlertStanding[] {
+  const known = new Map(before.map((one) => [nameOf(one), one]))
+  const judged = new Set(judgements.map(nameOf))
+  const gone = before.filter((one) => !judged.has(nameOf(one))).map((one) => ({ ...one, verdict: 'calm' as const }))
+  return [...judgements, ...gone].flatMap(({ verdict, ...judgement }) => {
+    const was = known.get(nameOf(judgement))
     const { firing, streak, changed } = after({ firing: was?.firing ?? false, streak: was?.streak ?? 0 }, verdict)
     const same = was === undefined ? streak === 0 && !firing : !was.firing && was.streak === streak && !changed
-    return same ? [] : [{ rule, subject, firing, severity, message, value, threshold, streak }]
+    return same ? [] : [{ ...judgement, firing, streak }]
   })
-}
-
-function alertOf({ rule, subject, firing, severity, message, value, threshold, changed_at: since }: AlertRow): Alert {
-  return { rule, subject, firing, severity, message, value, threshold, since }
 }

@@ -1,4 +1,5 @@
 import { formatDuration } from '../std/duration.ts'
+import type { Alert } from '../store/alerts.ts'
 import type { QueueSampleRow } from '../store/samples.ts'
 import { quantile, sumOf } from '../samples/histogram.ts'
 import { verdictOn, type Verdict } from './hysteresis.ts'
@@ -17,15 +18,18 @@ export type AlertRule =
   | 'schedule-failing'
 
 /** What a rule says about a queue, an operation or a schedule. */
-export interface Judgement {
+export interface Judgement extends Omit<Alert, 'firing' | 'since'> {
   rule: AlertRule
-  subject: string
   verdict: Verdict
-  severity: 'warning' | 'critical'
-  message: string
   value: number
   threshold: number
 }
+
+/** A value against its limit. */
+const judged = (about: Omit<Judgement, 'verdict'>): Judgement => ({
+  ...about,
+  verdict: verdictOn(about.value, about.threshold),
+})
 
 /** From where on a queue needs a person. */
 export interface QueueLimits {
@@ -77,15 +81,7 @@ const depth: QueueRule = (subject, samples, { depth: threshold }) => {
   const value = samples.findLast((sample) => sample.depth !== null)?.depth
   if (threshold === null || value === undefined || value === null) return undefined
   const message = `${count(value)} jobs wait in queue ${subject}, at most ${count(threshold)} should`
-  return {
-    rule: 'queue-depth',
-    subject,
-    verdict: verdictOn(value, threshold),
-    severity: 'critical',
-    message,
-    value,
-    threshold,
-  }
+  return judged({ rule: 'queue-depth', subject, severity: 'critical', message, value, threshold })
 }
 
 const wait: QueueRule = (subject, samples, { waitMs: threshold }) => {
@@ -94,17 +90,9 @@ const wait: QueueRule = (subject, samples, { waitMs: threshold }) => {
   const recent = samples.filter(({ at }) => last.at.getTime() - at.getTime() < minute)
   const p95 = quantile(sumOf(recent.map((sample) => sample.wait)), 0.95)
   // Where nothing starts, the job that waits longest tells.
-  const value = p95 ?? last.oldest_ms ?? 0
+  const value = p95 ?? last.oldestMs ?? 0
   const message = `jobs of queue ${subject} wait ${formatDuration(value)} (p95), at most ${formatDuration(threshold)} is right`
-  return {
-    rule: 'queue-wait',
-    subject,
-    verdict: verdictOn(value, threshold),
-    severity: 'critical',
-    message,
-    value,
-    threshold,
-  }
+  return judged({ rule: 'queue-wait', subject, severity: 'critical', message, value, threshold })
 }
 
 const waitTrend: QueueRule = (subject, samples, { waitMs: limit, aheadMs: threshold }) => {
@@ -125,18 +113,10 @@ const waitTrend: QueueRule = (subject, samples, { waitMs: limit, aheadMs: thresh
 const dead: QueueRule = (subject, samples, { dead: threshold }) => {
   const value = samples.reduce((sum, { died }) => sum + died, 0) / 5
   const message = `${value.toFixed(1)} jobs a minute of queue ${subject} end without success`
-  return {
-    rule: 'jobs-dead',
-    subject,
-    verdict: verdictOn(value, threshold),
-    severity: 'critical',
-    message,
-    value,
-    threshold,
-  }
+  return judged({ rule: 'jobs-dead', subject, severity: 'critical', message, value, threshold })
 }
 
-function waitPoint({ at, wait: histogram, oldest_ms: oldestMs }: QueueSampleRow): Point[] {
+function waitPoint({ at, wait: histogram, oldestMs }: QueueSampleRow): Point[] {
   const value = quantile(histogram, 0.95) ?? oldestMs
   return value === null ? [] : [{ atMs: at.getTime(), value }]
 }
@@ -164,30 +144,33 @@ export interface OperationFacts {
 
 /** All rules about one operation. */
 export function judgeOperation({ id, name, ...facts }: OperationFacts, limits: OperationLimits): Judgement[] {
-  const subject = `${name} ${id}`
-  // A hold ends for moments: most of the time is as bad as all of it.
-  const held = {
-    rule: 'operation-held' as const,
-    value: facts.held_ms,
-    threshold: 0.8 * limits.heldMs,
-    message: `${name} was on hold for ${formatDuration(facts.held_ms)} of the last ${formatDuration(limits.heldMs)}`,
-  }
-  const paused = {
-    rule: 'operation-paused' as const,
-    value: facts.paused_ms,
-    threshold: limits.pausedMs,
-    message: `${name} has been paused for ${formatDuration(facts.paused_ms)}`,
-  }
-  const quarantine = {
-    rule: 'quarantine-growth' as const,
-    value: facts.quarantined,
-    threshold: limits.quarantined,
-    message: `${count(facts.quarantined)} rows of ${name} were quarantined within ten minutes`,
-  }
-  return [held, paused, quarantine].map((judgement) => {
-    const verdict = verdictOn(judgement.value, judgement.threshold)
-    return { ...judgement, subject, verdict, severity: 'warning' as const }
-  })
+  const about = { subject: `${name} ${id}`, severity: 'warning' } as const
+  const { held_ms: heldMs, paused_ms: pausedMs, quarantined } = facts
+  const [held, paused, rows] = [formatDuration(heldMs), formatDuration(pausedMs), count(quarantined)]
+  return [
+    judged({
+      ...about,
+      rule: 'operation-held',
+      message: `${name} was on hold for ${held} of the last ${formatDuration(limits.heldMs)}`,
+      value: heldMs,
+      // A hold ends for moments: most of the time is as bad as all of it.
+      threshold: 0.8 * limits.heldMs,
+    }),
+    judged({
+      ...about,
+      rule: 'operation-paused',
+      message: `${name} has been paused for ${paused}`,
+      value: pausedMs,
+      threshold: limits.pausedMs,
+    }),
+    judged({
+      ...about,
+      rule: 'quarantine-growth',
+      message: `${rows} rows of ${name} were quarantined within ten minutes`,
+      value: quarantined,
+      threshold: limits.quarantined,
+    }),
+  ]
 }
 
 /** A schedule is failing when none of its last runs has led to success. */

@@ -16,13 +16,14 @@
  * On a crash nothing is half done: a member either has ended and is counted, or has done neither and runs again. The
  * sweep is for what should not happen (counters changed by hand, rows removed) and for a cancel that was interrupted.
  */
-import { audited, type Who } from '../store/audit.ts'
+import { audited } from '../store/audit.ts'
 import type { EnqueuedJob } from '../jobs/enqueue.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { reportBatches } from '../jobs/members.ts'
 import { storable } from '../std/storable.ts'
 import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
+import { refuseStale, type Seen } from '../store/expected.ts'
 import { failedMembers, listBatches } from '../store/job-batch-views.ts'
 import * as store from '../store/job-batches.ts'
 import { admit, enqueue, enqueueNames, isolation, type NewJob } from '../store/jobs/enqueue.ts'
@@ -124,15 +125,18 @@ export class Batches {
    * Ends what is left of a batch of jobs, and of those inside of it: members that wait at once, running ones by their
    * signal. Then it is over: `onComplete` is called, `onSuccess` is not.
    */
-  async cancel(id: number, who: Who = {}): Promise<BatchStatus> {
+  async cancel(id: number, who: Seen<BatchState> = {}): Promise<BatchStatus & { failures: FailedMember[] }> {
     const { telemetry, jobs } = this.#deps
     const database = await this.#deps.database()
     const why = storable(who.reason ?? 'cancelled by a person', 2_000)
     await explained(id, async () => {
       const news = await audited(database, who, async (tx) => {
-        const [cancelled] = await store.cancelBatch(tx, { id: checkBatchId(id), reason: why })
+        const [was] = await store.lockBatch(tx, { id: checkBatchId(id) })
+        if (typeof was?.state === 'string') refuseStale(`Batch ${id}`, was.state, who)
+        const [cancelled] = await store.cancelBatch(tx, { id, reason: why })
         const result = cancelled?.news ?? []
-        const act = { action: 'batch.cancel', target: String(id), after: { state: 'cancelled' } }
+        const states = { before: { state: was?.state ?? null }, after: { state: 'cancelled' } }
+        const act = { action: 'batch.cancel', target: String(id), ...states }
         return { result, act: result.length === 0 ? undefined : act }
       })
       reportBatches(telemetry, news)

@@ -1,9 +1,9 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
-import type { VerbOptions } from '../index.ts'
+import type { Who } from '../index.ts'
 import type { GlobalOptions } from './shell.ts'
 
-/** Options of every command that changes an operation. */
+/** Options of every command that changes something. */
 export interface WhoOptions extends GlobalOptions {
   reason?: string
   actor?: string
@@ -20,7 +20,7 @@ export function addWho(command: Command): Command {
 }
 
 /** Who does it, and why. */
-export function whoOf({ reason, actor = userName() }: WhoOptions): VerbOptions {
+export function whoOf({ reason, actor = userName() }: WhoOptions): Who {
   return { source: 'cli', ...(reason === undefined ? {} : { reason }), ...(actor === undefined ? {} : { actor }) }
 }
 

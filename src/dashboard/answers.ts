@@ -95,7 +95,7 @@ export interface Answers {
   machines: { machines: (MachineStatus & { problem: string | null })[] }
   batches: BatchPage
   'batches.get': { batch: BatchStatus & { failures: FailedMember[] } }
-  'batches.cancel': { batch: BatchStatus }
+  'batches.cancel': { batch: BatchStatus & { failures: FailedMember[] } }
   'samples.operation': { samples: Omit<OperationSample, 'operationId' | 'name'>[]; everyMs: number }
   'samples.queues': { samples: QueueSample[]; everyMs: number }
   'samples.signals': { samples: SignalSample[]; everyMs: number }

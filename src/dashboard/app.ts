@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib'
 import { Hono, type Context } from 'hono'
 import { contract, type Route, type RouteName } from './contract.ts'
 import { failureOf } from './failure.ts'
@@ -140,8 +139,7 @@ function asset(name: string, headers: Headers): Response {
   const kept = { ...protection, 'cache-control': 'no-cache', etag: file.tag, vary: 'accept-encoding' }
   if (headers.get('if-none-match') === file.tag) return new Response(null, { status: 304, headers: kept })
   const zip = /\bgzip\b/.test(headers.get('accept-encoding') ?? '')
-  const body = zip ? new Uint8Array(gzipSync(file.body)) : file.body
-  return new Response(body, {
+  return new Response(zip ? file.zipped : file.body, {
     headers: { ...kept, 'content-type': file.type, ...(zip ? { 'content-encoding': 'gzip' } : {}) },
   })
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { SluiceError } from '../index.ts'
 
 /** Beside this file where it is built; from source, where the build puts it. */
@@ -17,6 +18,8 @@ export interface PageFile {
   type: string
   tag: string
   body: string
+  /** The body, as most browsers want it. */
+  zipped: Uint8Array<ArrayBuffer>
 }
 
 const loaded = new Map<string, PageFile>()
@@ -34,7 +37,7 @@ export function pageFile(name: string): PageFile | undefined {
   }
   const body = readFileSync(fileURLToPath(new URL(name, home)), 'utf8')
   const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 20)}"`
-  const file = { type: types[name as keyof typeof types], tag, body }
+  const file = { type: types[name as keyof typeof types], tag, body, zipped: new Uint8Array(gzipSync(body)) }
   loaded.set(name, file)
   return file
 }

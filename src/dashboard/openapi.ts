@@ -1,14 +1,15 @@
 import { version } from '../index.ts'
-import { contract, type Route } from './contract.ts'
+import { contract, type Route, type RouteName } from './contract.ts'
 import { intentHeader } from './guard.ts'
+import { answers } from './schemas/index.ts'
 import type { Field, Fields } from './shape.ts'
 
 /** The contract as an OpenAPI document. */
 export function openApi(base: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const [name, route] of Object.entries(contract as Record<string, Route>)) {
+  for (const [name, route] of Object.entries(contract as Record<RouteName, Route>)) {
     const path = route.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(name, route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(name as RouteName, route) }
   }
   return {
     openapi: '3.1.0',
@@ -33,7 +34,7 @@ export function openApi(base: string): Record<string, unknown> {
   }
 }
 
-function operationOf(name: string, { does, role, method, params, query, body }: Route): Record<string, unknown> {
+function operationOf(name: RouteName, { does, role, method, params, query, body }: Route): Record<string, unknown> {
   const problem = {
     description: 'Refused.',
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Problem' } } },
@@ -55,7 +56,7 @@ function operationOf(name: string, { does, role, method, params, query, body }: 
       ? { requestBody: { required: true, content: { 'application/json': { schema: objectOf(body ?? {}) } } } }
       : {}),
     responses: {
-      200: { description: 'Done.', content: { 'application/json': { schema: { type: 'object' } } } },
+      200: { description: 'Done.', content: { 'application/json': { schema: answers[name].json } } },
       ...Object.fromEntries(statuses.map((status) => [status, problem])),
     },
   }

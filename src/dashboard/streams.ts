@@ -5,6 +5,8 @@ const lifeMs = 15 * 60_000
 /** Proxies end what is silent for longer. */
 const beatMs = 15_000
 const most = { perUser: 30, inAll: 300 }
+/** So many texts wait for a reader. */
+const mostUnread = 50
 
 /** The streams that are open. */
 export class Streams {
@@ -62,8 +64,9 @@ export function openStream(streams: Streams, { user, reads, signal }: Order): Re
   }
   if (!streams.enter(user, end)) return undefined
   const send = (text: string): void => {
-    // A reader that does not read is not written to: it gets the next change.
-    if (out !== undefined && (out.desiredSize ?? 0) > -50) out.enqueue(encoder.encode(text))
+    // A reader that does not read would miss what changes last: it comes again, and gets all of it anew.
+    if (out !== undefined && (out.desiredSize ?? 0) <= -mostUnread) return end()
+    out?.enqueue(encoder.encode(text))
   }
   return new ReadableStream<Uint8Array>({
     start(controller) {

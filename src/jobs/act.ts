@@ -17,6 +17,8 @@ export interface Order {
   who?: Who
   /** The state that the job was in before. */
   was?: string | undefined
+  /** Only while it is in this state. */
+  from?: string | undefined
 }
 
 interface Deps {
@@ -30,33 +32,34 @@ interface Deps {
 export async function actOn(deps: Deps, ids: readonly number[], order: Order): Promise<number> {
   const { database } = deps
   const { action, reason } = order
+  const which = { ids, from: order.from ?? null }
   switch (action) {
     case 'retry':
-      return admitted(deps, await members.retryDead(database, ids, noteFor(order, 'waiting')))
+      return admitted(deps, await members.retryDead(database, which, noteFor(order, 'waiting')))
     case 'run': {
       const note = noteFor(order, 'waiting')
       const touched = await database.control.transaction(async (tx) => {
-        const ran = await runNow(tx, { ids })
+        const ran = await runNow(tx, which)
         await note(tx, ran)
         return ran
       })
       return admitted(deps, { touched, news: [] })
     }
     case 'discard': {
-      const ended = await endWaiting(deps, { ids, outcome: 'discarded', reason }, order)
+      const ended = await endWaiting(deps, { ...which, outcome: 'discarded', reason }, order)
       const note = noteFor(order, 'discarded')
       const marked = await database.control.transaction(async (tx) => {
-        const dead = await discardDead(tx, { ids, reason })
+        const dead = await discardDead(tx, { ...which, reason })
         await note(tx, dead)
         return dead
       })
       return (await admitted(deps, ended)) + marked.length
     }
     case 'cancel': {
-      const ended = await endWaiting(deps, { ids, outcome: 'cancelled', reason }, order)
+      const ended = await endWaiting(deps, { ...which, outcome: 'cancelled', reason }, order)
       const note = noteFor(order, 'cancelling')
       const asked = await database.control.transaction(async (tx) => {
-        const told = await askToEnd(tx, { ids, reason })
+        const told = await askToEnd(tx, { ...which, reason })
         await note(tx, told)
         return told
       })

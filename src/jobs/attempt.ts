@@ -8,6 +8,7 @@ import type { Ending } from './endings.ts'
 import { JobOutcome } from './outcomes.ts'
 import { judge } from './policy.ts'
 import { Stop } from './stop.ts'
+import { ownTags } from './trace.ts'
 
 /** Reasons may come from handlers and people. */
 const maxReason = 2_000
@@ -42,7 +43,7 @@ export class Attempt {
       name: this.definition.name,
       queue: this.queue,
       attempt,
-      tags: tags ?? [],
+      tags: ownTags(tags),
       enqueuedAt: new Date(enqueuedAt ?? runAt),
       idempotencyKey: `job:${id}`,
     }

@@ -34,6 +34,7 @@ import { averageOf, prefetchOf } from './prefetch.ts'
 import { reportEnding } from './report.ts'
 import { Runner, type Result } from './runner.ts'
 import { watchClaims, watchTime } from './watch.ts'
+import { tracedBy } from './trace.ts'
 
 /** How a process works on jobs. */
 export interface JobOptions {
@@ -193,7 +194,14 @@ export class JobCrew implements Crew {
       if (attempt === undefined) return
       const { job, definition, queue, waitMs } = attempt
       const { id: jobId, attempt: number } = job
-      this.#deps.telemetry.emit('job.started', { jobId, name: definition.name, queue, attempt: number, waitMs })
+      this.#deps.telemetry.emit('job.started', {
+        jobId,
+        name: definition.name,
+        queue,
+        attempt: number,
+        waitMs,
+        ...tracedBy(job),
+      })
       runner.begin(attempt)
     }
   }

@@ -12,6 +12,7 @@ import { endingView, noJitter, type JobEnding } from './rehearsal.ts'
 import { reportEnding } from './report.ts'
 import { Runner, type Result } from './runner.ts'
 import { watchClaims, watchTime } from './watch.ts'
+import { tracedBy } from './trace.ts'
 
 /** One attempt that a drain has made. */
 export interface DrainedJob {
@@ -110,7 +111,7 @@ class Bench {
     const { job, definition, queue, waitMs } = attempt
     const { id, args, attempt: number } = job
     const { name } = definition
-    this.#deps.telemetry.emit('job.started', { jobId: id, name, queue, attempt: number, waitMs })
+    this.#deps.telemetry.emit('job.started', { jobId: id, name, queue, attempt: number, waitMs, ...tracedBy(job) })
     const result = await new Promise<Result>((resolve) => {
       this.#ends.set(attempt, resolve)
       this.#runner.begin(attempt)

@@ -2,10 +2,12 @@ import { SluiceError } from '../errors.ts'
 import { audited, type Who } from '../store/audit.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
+import { refuseStale, type Seen } from '../store/expected.ts'
 import { unlock } from '../store/jobs/control.ts'
 import type { EnqueuedRow, NewJob } from '../store/jobs/enqueue.ts'
 import { failureGroups, type FailureGroup } from '../store/jobs/failures.ts'
 import * as views from '../store/jobs/views.ts'
+import { reached } from '../store/sqlstate.ts'
 import { mask } from '../std/mask.ts'
 import { sleep } from '../std/sleep.ts'
 import { storable } from '../std/storable.ts'
@@ -27,13 +29,17 @@ import {
   type JobState,
   type JobStatus,
 } from './status.ts'
+import { traceTag } from './trace.ts'
 
-/** Jobs, and the id to continue the list from. */
+/** Jobs, and where to continue the list. */
 export interface JobPage {
   jobs: JobStatus[]
   /** Give it as `before` for the next page; null: there is no more. */
   next: number | null
 }
+
+/** Who does it, from where and why, and the state in which they have seen the job. */
+export type JobVerbOptions = Seen<JobState>
 
 /** One statement takes so many jobs. */
 const perStatement = 1_000
@@ -53,6 +59,8 @@ interface Deps {
 export class Jobs {
   /** @internal The job behind {@link bulk}. */
   readonly bulkDefinition: JobDefinition<BulkArgs> = defineBulk((args, before) => this.#bulkStep(args, before))
+  /** @internal The context of the span that is active, if there is one; for those who trace. */
+  trace: () => string | undefined = () => undefined
   readonly #deps: Deps
   /** @internal For those who record jobs together with something else. */
   readonly entrance: Entrance
@@ -73,7 +81,7 @@ export class Jobs {
     definition: JobDefinition<Input>,
     ...[args, options = {}]: EnqueueArgs<Input, EnqueueOptions>
   ): Promise<EnqueuedJob> {
-    const job = await newJob(definition, args, options)
+    const job = this.#traced(await newJob(definition, args, options))
     const { tx } = options
     // What joins a batch of jobs may be refused, and must not take others along.
     const alone = tx !== undefined || job.batch !== undefined
@@ -105,7 +113,7 @@ export class Jobs {
     options: BulkOptions = {},
   ): Promise<EnqueuedJob[]> {
     const jobs: NewJob[] = []
-    for (const one of args) jobs.push(await newJob(definition, one, options))
+    for (const one of args) jobs.push(this.#traced(await newJob(definition, one, options)))
     const enqueued: EnqueuedJob[] = []
     for (let at = 0; at < jobs.length; at += perStatement) {
       const some = jobs.slice(at, at + perStatement)
@@ -138,8 +146,10 @@ export class Jobs {
     const states = query.states ?? liveJobStates
     const filter = filterOf(query, { states, limit: limit + 1 })
     const found = await listerOf(states)(connection, filter)
-    const jobs = found.slice(0, limit).map((view) => this.#seen(view))
-    return { jobs, next: found.length > limit ? (jobs.at(-1)?.id ?? null) : null }
+    const next = found.length > limit ? (found[limit - 1]?.cursor ?? null) : null
+    // Those with the same cursor as the last of a page are on it, too.
+    const shown = next === null ? found : found.filter(({ cursor }) => cursor >= next)
+    return { jobs: shown.map((view) => this.#seen(view)), next }
   }
 
   /** The latest ten thousand jobs that ended without success, in groups of the same failure, the largest first. */
@@ -148,22 +158,22 @@ export class Jobs {
   }
 
   /** Takes up a job again that ended without success, as if it were new; its unique key is not taken again. */
-  async retry(id: number, who: Who = {}): Promise<JobStatus> {
+  async retry(id: number, who: JobVerbOptions = {}): Promise<JobStatus> {
     return this.#act(id, { action: 'retry', reason: '', who })
   }
 
   /** Lets a job run now that is scheduled for later. */
-  async run(id: number, who: Who = {}): Promise<JobStatus> {
+  async run(id: number, who: JobVerbOptions = {}): Promise<JobStatus> {
     return this.#act(id, { action: 'run', reason: '', who })
   }
 
   /** Ends a job: at once when nobody runs it; else its handler is told by its signal, within a second or two. */
-  async cancel(id: number, who: Who = {}): Promise<JobStatus> {
+  async cancel(id: number, who: JobVerbOptions = {}): Promise<JobStatus> {
     return this.#act(id, { action: 'cancel', reason: storable(who.reason ?? 'cancelled by a person', 2_000), who })
   }
 
   /** Ends a job that nobody runs, or marks a failed one, as one that has become pointless. */
-  async discard(id: number, who: Who = {}): Promise<JobStatus> {
+  async discard(id: number, who: JobVerbOptions = {}): Promise<JobStatus> {
     return this.#act(id, { action: 'discard', reason: storable(who.reason ?? 'discarded by a person', 2_000), who })
   }
 
@@ -211,18 +221,25 @@ export class Jobs {
     return actOn({ database: await this.#deps.database(), telemetry, tell }, ids, order)
   }
 
+  #traced(job: NewJob): NewJob {
+    const trace = this.trace()
+    return trace === undefined ? job : { ...job, tags: [...(job.tags ?? []), traceTag(trace)] }
+  }
+
   /** A job as others may see it. */
   #seen(view: views.JobView): JobStatus {
     return jobStatusOf({ ...view, args: mask(view.args, this.#deps.redact(view.name)) })
   }
 
-  async #act(id: number, verb: Order): Promise<JobStatus> {
+  async #act(id: number, verb: Order & { who: JobVerbOptions }): Promise<JobStatus> {
     const { control: connection } = await this.#deps.database()
     const [before] = await views.findJob(connection, { id: checkId(id) })
-    const touched = await this.actOn([id], { ...verb, was: before?.state })
+    const { expectedState: from } = verb.who
+    const touched = await reached(() => this.actOn([id], { ...verb, was: from ?? before?.state, from }))
     const [view] = await views.findJob(connection, { id })
     if (view === undefined) throw notFound(id)
     if (touched > 0) return this.#seen(view)
+    refuseStale(`Job ${id}`, view.state, verb.who)
     throw new SluiceError('JOB_STATE', {
       message: `Job ${id} (${view.name}) is ${view.state}, and ${verb.action} does nothing to such a job. "sluice jobs show ${id}" tells more.`,
       details: { id, state: view.state, verb: verb.action },

@@ -58,12 +58,14 @@ export type Note = (transaction: StoreConnection, touched: readonly { id: number
 /** Ends jobs that nobody runs. */
 export async function endWaiting(
   database: Database,
-  order: Parameters<typeof control.endWaiting>[1],
+  { from, ...order }: Parameters<typeof control.endWaiting>[1] & control.JobsFrom,
   note: Note,
 ): Promise<Acted> {
   await control.setAsideMembers(database.control, { ids: order.ids })
   return database.control.transaction(async (transaction) => {
-    const [ended] = await control.endWaiting(transaction, order)
+    const locked = from === null ? undefined : await control.lockWaiting(transaction, { ids: order.ids, from })
+    const ids = locked?.map(({ id }) => id) ?? order.ids
+    const [ended] = await control.endWaiting(transaction, { ...order, ids })
     const touched = ended?.touched ?? []
     await note(transaction, touched)
     return { touched, news: ended?.news ?? [] }
@@ -71,9 +73,9 @@ export async function endWaiting(
 }
 
 /** Takes up again jobs that ended without success. A batch of jobs that was over because of them is not any more. */
-export async function retryDead(database: Database, ids: readonly number[], note: Note): Promise<Acted> {
+export async function retryDead(database: Database, order: control.JobsFrom, note: Note): Promise<Acted> {
   return database.control.transaction(async (transaction) => {
-    const touched = await control.retryDead(transaction, { ids })
+    const touched = await control.retryDead(transaction, order)
     await note(transaction, touched)
     const tallies = tallyOf(touched)
     const [back] = tallies.length === 0 ? [] : await membersBack(transaction, { tallies })

@@ -5,6 +5,7 @@ import { didYouMean } from '../std/suggest.ts'
 import { audited, type Who } from '../store/audit.ts'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
+import { refuseStale, type Seen } from '../store/expected.ts'
 import { limitQueue, lockQueue, pauseQueue, type QueueSwitches } from '../store/jobs/control.ts'
 import { listQueues, type QueueView } from '../store/jobs/views.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -26,9 +27,14 @@ export interface QueueStatus {
   running: number
   /** Of the ones that do not run: those whose name no running worker knows. */
   parked: number
-  /** How long the job that waits longest has been waiting. */
+  /** There are so many jobs that part of them was counted for all. */
+  estimated: boolean
+  /** How long the job that could run, and has waited longest, has been waiting. */
   oldestMs: number | null
 }
+
+/** Who does it, from where and why, and whether they have seen the queue open or paused. */
+export type QueueVerbOptions = Seen<'open' | 'paused'>
 
 /** The queues: what waits in them, and how to stop or slow them down. */
 export class Queues {
@@ -40,13 +46,13 @@ export class Queues {
     this.#telemetry = telemetry
   }
 
-  /** All queues, by name. */
+  /** All queues, by name, at a cost that does not grow with them: of many jobs, some are counted for all. */
   async list(): Promise<QueueStatus[]> {
     return (await listQueues((await this.#database()).control)).map(statusOf)
   }
 
   /** Lets no job of a queue start until {@link resume}; running ones go on. Takes effect within a second or so. */
-  async pause(queue: string, who: Who = {}): Promise<void> {
+  async pause(queue: string, who: QueueVerbOptions = {}): Promise<void> {
     const actor = who.actor === undefined ? null : storable(who.actor, 2_000)
     await this.#change(queue, { verb: 'pause', who, after: { paused: true } }, (tx) =>
       pauseQueue(tx, { name: queue, paused: true, actor }),
@@ -55,7 +61,7 @@ export class Queues {
   }
 
   /** Lets jobs of a paused queue start again. */
-  async resume(queue: string, who: Who = {}): Promise<void> {
+  async resume(queue: string, who: QueueVerbOptions = {}): Promise<void> {
     await this.#change(queue, { verb: 'resume', who, after: { paused: false } }, (tx) =>
       pauseQueue(tx, { name: queue, paused: false, actor: null }),
     )
@@ -78,13 +84,14 @@ export class Queues {
 
   async #change(
     queue: string,
-    { verb, who, after }: { verb: string; who: Who; after: Partial<QueueSwitches> },
+    { verb, who, after }: { verb: string; who: QueueVerbOptions; after: Partial<QueueSwitches> },
     change: (connection: StoreConnection) => Promise<unknown[]>,
   ): Promise<void> {
     checkQueueName(queue)
     const database = await this.#database()
     const changed = await audited(database, who, async (tx) => {
       const [was] = await lockQueue(tx, { name: queue })
+      if (was !== undefined) refuseStale(`Queue ${queue}`, was.paused ? 'paused' : 'open', who)
       if (was === undefined || (await change(tx)).length === 0) return { result: false, act: undefined }
       const before = Object.fromEntries(Object.keys(after).map((key) => [key, was[key as keyof QueueSwitches]]))
       return { result: true, act: { action: `queue.${verb}`, target: queue, before, after } }
@@ -100,7 +107,7 @@ export class Queues {
 
 function statusOf(view: QueueView): QueueStatus {
   const { name, paused, paused_by: pausedBy, rate_limit: limit, rate_ms: perMs } = view
-  const { waiting, scheduled, blocked, running, parked, oldest_ms: oldestMs } = view
+  const { waiting, scheduled, blocked, running, parked, estimated, oldest_ms: oldestMs } = view
   const rate = limit === null || perMs === null ? null : { limit, perMs }
-  return { name, paused, pausedBy, rate, waiting, scheduled, blocked, running, parked, oldestMs }
+  return { name, paused, pausedBy, rate, waiting, scheduled, blocked, running, parked, estimated, oldestMs }
 }

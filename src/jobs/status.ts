@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Json } from '../std/json.ts'
 import type { AttemptView, JobView } from '../store/jobs/views.ts'
+import { ownTags } from './trace.ts'
 
 /** Where a job stands. `blocked`: others with its concurrency key are before it. */
 export type JobState = JobView['state']
@@ -62,7 +63,7 @@ export function jobStatusOf(view: JobView): JobStatus {
     attempt: view.attempt,
     crashes: view.crashes,
     args: view.args,
-    tags: view.tags ?? [],
+    tags: ownTags(view.tags),
     key: view.key,
     workerId: view.worker_id,
     reason: view.reason,

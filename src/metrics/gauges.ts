@@ -1,8 +1,8 @@
 import { trendOf } from '../alerts/trend.ts'
 import type { Alert } from '../alerts/alerts.ts'
-import type { OperationSample, QueueSample, SignalSample } from '../samples/samples.ts'
+import type { OperationSample, QueueSample } from '../samples/samples.ts'
 import type { Sluice } from '../sluice.ts'
-import type { QueueDepth } from '../store/samples.ts'
+import type { QueueDepth, SignalSample } from '../store/samples.ts'
 
 /** What is read from the database when somebody asks. */
 export interface Gauges {

@@ -41,10 +41,27 @@ export function openTelemetry(sluice: Sluice, options: OpenTelemetryOptions = {}
   const stopEvents = sluice.onAny(({ event, payload }) => {
     for (const followed of [traced, counts]) (followed[event] as ((p: unknown) => void) | undefined)?.(payload)
   })
+  sluice.jobs.trace = () => traceparentOf(api)
   return () => {
+    sluice.jobs.trace = () => undefined
     stopEvents()
     stopGauges()
   }
+}
+
+/** The context of the active span, as the W3C writes it; undefined: there is none that could be linked to. */
+function traceparentOf(api: typeof otel): string | undefined {
+  const context = api.trace.getActiveSpan()?.spanContext()
+  if (context === undefined || !api.isSpanContextValid(context)) return undefined
+  return `00-${context.traceId}-${context.spanId}-${context.traceFlags.toString(16).padStart(2, '0')}`
+}
+
+/** The link to the span that a job was enqueued in. What was written by somebody else may be anything. */
+function linksTo(api: typeof otel, trace: string | undefined): { links?: otel.Link[] } {
+  const [, traceId = '', spanId = '', flags = ''] =
+    /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(trace ?? '') ?? []
+  const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }
+  return api.isSpanContextValid(context) ? { links: [{ context }] } : {}
 }
 
 type Followers = { readonly [N in EventName]?: (payload: Events[N]) => void }
@@ -77,17 +94,15 @@ function spans(api: typeof otel, tracer: otel.Tracer, labels: Labels): Followers
       const attributes = { ...about('send', labels.of('queue', queue), name), 'messaging.batch.message_count': count }
       tracer.startSpan(`send ${labels.of('queue', queue)}`, { kind: api.SpanKind.PRODUCER, attributes }).end()
     },
-    'job.started': ({ jobId, name, queue, attempt }) => {
+    'job.started': ({ jobId, name, queue, attempt, trace }) => {
       if (open.size >= mostOpen) open.delete(open.keys().next().value ?? 0)
       const attributes = {
         ...about('process', labels.of('queue', queue), name),
         'messaging.message.id': String(jobId),
         'sluice.attempt': attempt,
       }
-      open.set(
-        jobId,
-        tracer.startSpan(`process ${labels.of('queue', queue)}`, { kind: api.SpanKind.CONSUMER, attributes }),
-      )
+      const options = { kind: api.SpanKind.CONSUMER, attributes, ...linksTo(api, trace) }
+      open.set(jobId, tracer.startSpan(`process ${labels.of('queue', queue)}`, options))
     },
     'job.finished': end('succeeded'),
     'job.retried': end('retried'),

@@ -1,16 +1,9 @@
-import { SluiceError } from '../errors.ts'
+import { refuseStale } from '../store/expected.ts'
 import type { OperationState } from './states.ts'
 import type { OperationStatus } from './status.ts'
 
-/** Refuses to act on what is no longer as the caller has seen it, as on a page that was left open. */
-export function checkExpected(
-  status: OperationStatus,
-  { expectedState }: { expectedState?: OperationState },
-): OperationStatus {
-  if (expectedState === undefined || status.state === expectedState) return status
-  const { id, name, state } = status
-  throw new SluiceError('STATE_CHANGED', {
-    message: `"${name}" was ${expectedState.replaceAll('_', ' ')} when you looked and is ${state.replaceAll('_', ' ')} now. Nothing was changed: look again, then decide.`,
-    details: { id, expectedState, state },
-  })
+/** Refuses to act on an operation that is no longer as the caller has seen it; gives it otherwise. */
+export function checkExpected(status: OperationStatus, seen: { expectedState?: OperationState }): OperationStatus {
+  refuseStale(`"${status.name}"`, status.state, seen)
+  return status
 }

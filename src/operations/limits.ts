@@ -1,11 +1,12 @@
 import { SluiceError } from '../errors.ts'
-import { audited, type Who } from '../store/audit.ts'
+import { audited } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
+import type { Seen } from '../store/expected.ts'
 import { lockOperation, set } from '../store/limits.ts'
 import type { Priority } from '../store/operations.ts'
 import { defineWindow } from '../windows/window.ts'
 import { lanesFrom } from './lanes.ts'
-import { verbs } from './states.ts'
+import { verbs, type OperationState } from './states.ts'
 
 /** Limits that can be changed while an operation runs; they hold from the next sub-batch or batch on. */
 export interface Limits {
@@ -23,14 +24,15 @@ export interface Limits {
 /** Changes limits, and writes down what they were; false when the operation is in no state for it. */
 export async function changeLimits(
   database: Database,
-  { id, limits, who }: { id: string; limits: Limits; who: Who },
+  { id, limits, who }: { id: string; limits: Limits; who: Seen<OperationState> },
 ): Promise<boolean> {
   const { window, lanes, ...rest } = limits
   const checked = typeof window === 'string' ? { window: defineWindow(window).text } : window === null ? { window } : {}
   const counted = lanes === undefined ? {} : lanesFrom(lanes)
+  const from = verbs.set.filter((state) => who.expectedState === undefined || state === who.expectedState)
   return audited(database, who, async (tx) => {
     const [was] = await lockOperation(tx, { id })
-    const [changed] = await set(tx, { id, from: verbs.set, ...rest, ...checked, ...counted })
+    const [changed] = await set(tx, { id, from, ...rest, ...checked, ...counted })
     if (changed === undefined || was === undefined) return { result: false, act: undefined }
     const names = Object.keys(limits) as (keyof Limits)[]
     const before = Object.fromEntries(names.map((name) => [name, was[name]]))

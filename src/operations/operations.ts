@@ -3,7 +3,8 @@ import { mask } from '../std/mask.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
 import * as lifecycle from '../store/lifecycle.ts'
-import { audited, type Who } from '../store/audit.ts'
+import { audited } from '../store/audit.ts'
+import type { Seen, Switch } from '../store/expected.ts'
 import { lockOperation } from '../store/limits.ts'
 import { find, list, type OperationView } from '../store/operations.ts'
 import * as quarantine from '../store/quarantine.ts'
@@ -38,11 +39,11 @@ export type StartParameters<Input> = undefined extends Input
   ? [args?: Input, options?: StartOptions]
   : [args: Input, options?: StartOptions]
 
-/** Who does it, from where and why; all is kept with the change. */
-export interface VerbOptions extends Who {
-  /** The state in which the caller has seen it; when it is in another one by now, nothing is done. */
-  expectedState?: OperationState
-}
+/** Who does it, from where and why; all is kept with the change. And the state in which they have seen it. */
+export type VerbOptions = Seen<OperationState>
+
+/** The same for what is enabled or disabled. */
+export type SwitchOptions = Seen<Switch>
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -172,16 +173,16 @@ export class Operations {
     const before = checkExpected(await this.get(id), options)
     if (!(verbs.retry as readonly string[]).includes(before.state)) throw refused('retry', before)
     const database = await this.#deps.database()
-    const { actor = null, reason = null } = options
+    const { actor = null, reason = null, expectedState } = options
     const taken = await audited(database, options, async (tx) => {
-      const [result] = await quarantine.retry(tx, { id, actor, reason })
+      const [result] = await quarantine.retry(tx, { id, actor, reason, from: expectedState ?? null })
       const after = result && { ranges: result.ranges }
       return {
         result,
         act: after && { action: 'operation.retry', target: id, before: { status: before.state }, after },
       }
     })
-    if (taken === undefined) throw refused('retry', before)
+    if (taken === undefined) throw refused('retry', checkExpected(await this.get(id), options))
     this.#deps.telemetry.emit('operation.retried', { operationId: id, name: before.name, ranges: taken.ranges, actor })
     return this.get(id)
   }
@@ -191,7 +192,7 @@ export class Operations {
     checkLimits(limits)
     const before = checkExpected(await this.get(id), options)
     const changed = await changeLimits(await this.#deps.database(), { id, limits, who: options })
-    if (!changed) throw refused('set', before)
+    if (!changed) throw refused('set', checkExpected(await this.get(id), options))
     const about = { operationId: id, name: before.name, limits: { ...limits }, actor: options.actor ?? null }
     this.#deps.telemetry.emit('operation.changed', about)
     return this.get(id)
@@ -201,16 +202,15 @@ export class Operations {
    * Drives an operation to its end now, in this process and with all others, and waits: for deploy scripts. Look at the
    * state that it gives: one that is paused or disabled meanwhile ends the wait, too.
    */
-  async finalize(
-    id: string,
-    { signal, ...options }: VerbOptions & { signal?: AbortSignal } = {},
-  ): Promise<OperationStatus> {
-    const before = await this.get(id)
+  async finalize(id: string, options: VerbOptions & { signal?: AbortSignal } = {}): Promise<OperationStatus> {
+    const { signal, ...seen } = options
+    const { expectedState: _, ...who } = seen
+    const before = checkExpected(await this.get(id), seen)
     if (finalStates.includes(before.state)) return before
     if (!(verbs.finalize as readonly string[]).includes(before.state)) throw refused('finalize', before)
     this.#deps.registry.find(before.name)
-    if (['paused', 'pausing', 'held'].includes(before.state)) await this.resume(id, options)
-    await this.set(id, { priority: 'high', pace: 1, window: null }, options)
+    if (['paused', 'pausing', 'held'].includes(before.state)) await this.resume(id, seen)
+    await this.set(id, { priority: 'high', pace: 1, window: null }, who)
     await using _working = await this.#deps.work([before.name])
     for (;;) {
       const status = await this.get(id)
@@ -222,12 +222,12 @@ export class Operations {
   }
 
   /** The kill switch: stops every run of a definition at once, also those started later, until it is enabled. */
-  async disable(name: string, options: VerbOptions = {}): Promise<void> {
+  async disable(name: string, options: SwitchOptions = {}): Promise<void> {
     await disable(await this.#switching(), { name, options })
   }
 
   /** Lets a disabled definition run again. */
-  async enable(name: string, options: VerbOptions = {}): Promise<void> {
+  async enable(name: string, options: SwitchOptions = {}): Promise<void> {
     await enable(await this.#switching(), { name, options })
   }
 
@@ -235,12 +235,12 @@ export class Operations {
    * The kill switch for the whole database: no operation works, in whatever process, until {@link Operations.enableAll}.
    * It holds from the next sub-batch on.
    */
-  async disableAll(options: VerbOptions = {}): Promise<Standstill> {
+  async disableAll(options: SwitchOptions = {}): Promise<Standstill> {
     return disableAll(await this.#switching(), options)
   }
 
   /** Lets operations work again, each where it stands; false: they could all along. */
-  async enableAll(options: VerbOptions = {}): Promise<boolean> {
+  async enableAll(options: SwitchOptions = {}): Promise<boolean> {
     return enableAll(await this.#switching(), options)
   }
 

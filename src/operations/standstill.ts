@@ -6,29 +6,36 @@
  * it was, also those that a person has paused. Workers may read it only. A crash of whoever said it changes nothing.
  */
 import { SluiceError } from '../errors.ts'
-import { audited, type Who } from '../store/audit.ts'
+import { audited } from '../store/audit.ts'
+import { refuseStale, type Seen, type Switch } from '../store/expected.ts'
 import { endStandstill, stopAll, type Standstill } from '../store/standstill.ts'
 import type { Switching } from './switches.ts'
 
+/** What is switched here, in words. */
+const all = 'Work on operations'
+
 /** Stops all work on operations in this database. */
-export async function disableAll({ database, telemetry }: Switching, options: Who): Promise<Standstill> {
+export async function disableAll({ database, telemetry }: Switching, options: Seen<Switch>): Promise<Standstill> {
   const about = { reason: options.reason ?? null, actor: options.actor ?? null }
   const standstill = await allowed(database.control.schema, () =>
     audited(database, options, async (tx) => {
-      const [result] = await stopAll(tx, about)
-      return { result, act: { action: 'operations.disable', target: 'all', after: { enabled: false } } }
+      const [stopped] = await stopAll(tx, about)
+      const { again = false, ...result } = stopped ?? {}
+      refuseStale(all, again ? 'disabled' : 'enabled', options)
+      const states = { before: { enabled: !again }, after: { enabled: false } }
+      return { result: result as Standstill, act: { action: 'operations.disable', target: 'all', ...states } }
     }),
   )
-  if (standstill === undefined) throw new Error('the standstill was not recorded')
   telemetry.emit('operations.disabled', about)
   return standstill
 }
 
 /** Lets it go on; false: there was no standstill. */
-export async function enableAll({ database, telemetry }: Switching, options: Who): Promise<boolean> {
+export async function enableAll({ database, telemetry }: Switching, options: Seen<Switch>): Promise<boolean> {
   const ended = await allowed(database.control.schema, () =>
     audited(database, options, async (tx) => {
       const [result] = await endStandstill(tx)
+      refuseStale(all, result === undefined ? 'enabled' : 'disabled', options)
       const act = { action: 'operations.enable', target: 'all', before: { enabled: false }, after: { enabled: true } }
       return { result, act: result && act }
     }),

@@ -1,5 +1,6 @@
-import { audited, type Who } from '../store/audit.ts'
+import { audited } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
+import { refuseStale, type Seen, type Switch } from '../store/expected.ts'
 import * as lifecycle from '../store/lifecycle.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
@@ -12,12 +13,17 @@ export interface Switching {
 /** Stops every run of a definition. */
 export async function disable(
   { database, telemetry }: Switching,
-  { name, options }: { name: string; options: Who },
+  { name, options }: { name: string; options: Seen<Switch> },
 ): Promise<void> {
   const about = { name, reason: options.reason ?? null, actor: options.actor ?? null }
   await audited(database, options, async (tx) => {
-    const result = await lifecycle.disable(tx, about)
-    return { result, act: { action: 'operation.disable', target: name, after: { enabled: false } } }
+    const [result] = await lifecycle.disable(tx, about)
+    const enabled = result?.again !== true
+    refuseStale(`"${name}"`, enabled ? 'enabled' : 'disabled', options)
+    return {
+      result,
+      act: { action: 'operation.disable', target: name, before: { enabled }, after: { enabled: false } },
+    }
   })
   telemetry.emit('operation.disabled', about)
 }
@@ -25,10 +31,11 @@ export async function disable(
 /** Lets a definition run again. */
 export async function enable(
   { database, telemetry }: Switching,
-  { name, options }: { name: string; options: Who },
+  { name, options }: { name: string; options: Seen<Switch> },
 ): Promise<void> {
   await audited(database, options, async (tx) => {
     const [result] = await lifecycle.enable(tx, { name })
+    refuseStale(`"${name}"`, result === undefined ? 'enabled' : 'disabled', options)
     const act = { action: 'operation.enable', target: name, before: { enabled: false }, after: { enabled: true } }
     return { result, act: result && act }
   })

@@ -17,6 +17,7 @@ import { randomUUID } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { ErrorRecord } from '../std/error-record.ts'
+import { audited, type Who } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
 import { listReconcilers, takeNow } from '../store/reconcilers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -75,12 +76,15 @@ export class Reconcilers {
   }
 
   /** Runs a reconciler here and now, whether it is due or not; its next interval begins at this moment. */
-  async run(reconciler: ReconcilerDefinition | string): Promise<Reconciled> {
+  async run(reconciler: ReconcilerDefinition | string, who: Who = {}): Promise<Reconciled> {
     const { registry, database: open, ...rest } = this.#deps
     const definition = registry.find(typeof reconciler === 'string' ? reconciler : reconciler.name)
     const database = await open()
     const nonce = randomUUID()
-    await takeNow(database.control, { ...definition, nonce })
+    await audited(database, who, async (tx) => ({
+      result: await takeNow(tx, { ...definition, nonce }),
+      act: { action: 'reconciler.run', target: definition.name },
+    }))
     const reconciled = await runReconciler({ database, ...rest }, definition, { nonce })
     if (!reconciled.lost) return reconciled
     throw new SluiceError('RECONCILER_BUSY', {

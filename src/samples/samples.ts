@@ -27,7 +27,7 @@ import {
   type QueueDepth,
   type QueueSampleRow,
   type SampleFilter,
-  type SignalSampleRow,
+  type SignalSample,
   type Span,
 } from '../store/samples.ts'
 import { quantile } from './histogram.ts'
@@ -49,58 +49,16 @@ export interface Percentiles {
 }
 
 /** What happened in a queue in the span that begins at `at`. */
-export interface QueueSample {
-  queue: string
-  at: Date
-  enqueued: number
-  started: number
-  finished: number
-  /** Attempts that failed, and jobs that ended without success. */
-  failed: number
-  died: number
-  /** Jobs that are due and that nobody has taken yet; null: nobody has looked. */
-  depth: number | null
-  oldestMs: number | null
+export interface QueueSample extends Omit<QueueSampleRow, 'wait' | 'run'> {
   /** From due to started. */
   wait: Percentiles
   run: Percentiles
 }
 
 /** What an operation did in the span that begins at `at`. */
-export interface OperationSample {
-  operationId: string
-  name: string
-  at: Date
-  rowsSeen: number
-  rowsChanged: number
-  batches: number
-  subBatches: number
-  quarantined: number
-  walBytes: number
+export interface OperationSample extends Omit<OperationSampleRow, 'run' | 'targetMs'> {
   /** How long a sub-batch took, and how long its rows were to take. */
   subBatch: Percentiles & { targetMs: number | null }
-  /** Rows of a sub-batch. */
-  size: number | null
-  status: string | null
-  lanes: number | null
-  /** Share of the time that its lanes may work: by a person, and by the governor; with the signal that limits it. */
-  pace: number | null
-  share: number | null
-  limiter: string | null
-  holdMs: number
-  /** From 0 to 1, by the estimate at its start; null: unknown. */
-  progress: number | null
-}
-
-/** A health signal with its limits. */
-export interface SignalSample {
-  signal: string
-  /** The table that it is about; null: the server. */
-  table: string | null
-  at: Date
-  value: number
-  soft: number
-  hard: number
 }
 
 const [minute, hour] = [60_000, 3_600_000]
@@ -144,7 +102,7 @@ export class Samples {
   /** Health signals with their limits. */
   async signals({ signal, ...query }: SampleQuery & { signal?: string } = {}): Promise<SignalSample[]> {
     const [span, filter] = filterOf(query, signal)
-    return (await signalSamples[span]((await this.#database()).control, filter)).map(signalSampleOf)
+    return signalSamples[span]((await this.#database()).control, filter)
   }
 
   /** How long the queues are now, at a cost that does not grow with them. */
@@ -169,34 +127,13 @@ const percentilesOf = (histogram: readonly number[]): Percentiles => ({
   p95Ms: quantile(histogram, 0.95) ?? null,
 })
 
-function queueSampleOf({ oldest_ms: oldestMs, wait, run, ...row }: QueueSampleRow): QueueSample {
-  return { ...row, oldestMs, wait: percentilesOf(wait), run: percentilesOf(run) }
-}
+const queueSampleOf = ({ wait, run, ...row }: QueueSampleRow): QueueSample => ({
+  ...row,
+  wait: percentilesOf(wait),
+  run: percentilesOf(run),
+})
 
-function operationSampleOf(row: OperationSampleRow): OperationSample {
-  const { name, at, batches, quarantined, size, status, lanes, pace, share, limiter, progress } = row
-  return {
-    operationId: row.operation_id,
-    name,
-    at,
-    rowsSeen: row.rows_seen,
-    rowsChanged: row.rows_changed,
-    batches,
-    subBatches: row.sub_batches,
-    quarantined,
-    walBytes: row.wal_bytes,
-    subBatch: { ...percentilesOf(row.run), targetMs: row.target_ms },
-    size,
-    status,
-    lanes,
-    pace,
-    share,
-    limiter,
-    holdMs: row.hold_ms,
-    progress,
-  }
-}
-
-function signalSampleOf({ table_name: table, ...row }: SignalSampleRow): SignalSample {
-  return { ...row, table: table === '' ? null : table }
-}
+const operationSampleOf = ({ run, targetMs, ...row }: OperationSampleRow): OperationSample => ({
+  ...row,
+  subBatch: { ...percentilesOf(run), targetMs },
+})

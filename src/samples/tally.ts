@@ -1,10 +1,9 @@
-import type { Counts } from '../store/samples.ts'
+import type { Counts, OperationCounts } from '../store/samples.ts'
 import type { EventName, Events } from '../telemetry/events.ts'
 import type { AnyEvent } from '../telemetry/telemetry.ts'
 import { count } from './histogram.ts'
 
 type QueueCounts = Counts['queues'][number]
-type OperationCounts = Counts['operations'][number]
 
 /** What has been counted since it was last taken. */
 export class Tally {

@@ -46,7 +46,7 @@ export class ScheduleBench {
     } finally {
       unsubscribe()
     }
-    const rows = await store.listTicks(database.control, { name, before: null, limit: 1_000 })
+    const rows = await store.listTicks(database.control, { names: [name], before: null, limit: 1_000 })
     return rows
       .filter(({ tick }) => settled.includes(tick.toISOString()))
       .map(tickOf)

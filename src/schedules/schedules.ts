@@ -3,6 +3,7 @@ import { storable } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
 import { audited, recordAct, type Who } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
+import { refuseStale, type Seen, type Switch } from '../store/expected.ts'
 import * as store from '../store/schedules.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ScheduleDefinition, ScheduleRegistry } from './define.ts'
@@ -16,8 +17,8 @@ interface Deps {
   start: Start
 }
 
-/** Who does it, from where and why. */
-export type ScheduleVerbOptions = Who
+/** Who does it, from where and why, and whether they have seen the schedule enabled. */
+export type ScheduleVerbOptions = Seen<Switch>
 
 /** Schedules: look at them, run one now, stop one and let it go on. */
 export class Schedules {
@@ -33,7 +34,9 @@ export class Schedules {
     const rows = await store.list(database.control, { names: null })
     const there = new Set(rows.map(({ name }) => name))
     const fresh = this.#deps.registry.definitions.filter(({ name }) => !there.has(name)).map(unseen)
-    const statuses = await Promise.all(rows.map((row) => this.#statusOf(database, row)))
+    const last = await store.listTicks(database.control, { names: [...there], before: null, limit: 1 })
+    const lastOf = new Map(last.map((tick) => [tick.schedule, tick]))
+    const statuses = await Promise.all(rows.map((row) => this.#statusOf(database, row, lastOf.get(row.name))))
     return [...statuses, ...fresh].toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }
 
@@ -41,21 +44,27 @@ export class Schedules {
   async get(name: string): Promise<ScheduleStatus> {
     const database = await this.#deps.database()
     const [row] = await store.list(database.control, { names: [storable(name, 200)] })
-    if (row !== undefined) return this.#statusOf(database, row)
+    if (row !== undefined) {
+      const [last] = await store.listTicks(database.control, { names: [row.name], before: null, limit: 1 })
+      return this.#statusOf(database, row, last)
+    }
     if (this.#deps.registry.has(name)) return unseen(this.#deps.registry.find(name))
     throw await this.#notFound(name)
   }
 
-  /** The ticks of a schedule that were settled, latest first. */
-  async ticks(name: string, { before, limit = 50 }: { before?: Date; limit?: number } = {}): Promise<ScheduleTick[]> {
+  /** The ticks of a schedule that were settled, latest first; or so many of each of several. */
+  async ticks(
+    name: string | readonly string[],
+    { before, limit = 50 }: { before?: Date; limit?: number } = {},
+  ): Promise<ScheduleTick[]> {
     const { control } = await this.#deps.database()
+    const names = [name].flat().map((one) => storable(one, 200))
     const bounded = Math.min(Math.max(1, Math.floor(limit)), 1_000)
-    const rows = await store.listTicks(control, { name: storable(name, 200), before: before ?? null, limit: bounded })
-    return rows.map(tickOf)
+    return (await store.listTicks(control, { names, before: before ?? null, limit: bounded })).map(tickOf)
   }
 
   /** Starts a run now, beside the clock; also of a schedule that is disabled. Refused while a run is in the way. */
-  async run(name: string, who: ScheduleVerbOptions = {}): Promise<ScheduleTick> {
+  async run(name: string, who: Who = {}): Promise<ScheduleTick> {
     const definition = this.#deps.registry.find(name)
     const database = await this.#registered()
     const once = (): Promise<store.NewTick> => this.#runOnce(database, definition, who)
@@ -102,11 +111,12 @@ export class Schedules {
   async #switch(
     name: string,
     to: { enabled: boolean; actor: string | null; reason: string | null },
-    who: Who,
+    who: ScheduleVerbOptions,
   ): Promise<void> {
     const database = await this.#registered()
     const changed = await audited(database, who, async (tx) => {
       const [was] = await store.lockAnyway(tx, { name: storable(name, 200) })
+      if (was !== undefined) refuseStale(`Schedule ${was.name}`, was.enabled ? 'enabled' : 'disabled', who)
       const [result] = await store.enable(tx, { name: storable(name, 200), ...to })
       const action = to.enabled ? 'schedule.enable' : 'schedule.disable'
       const states = { before: { enabled: was?.enabled ?? null }, after: { enabled: to.enabled } }
@@ -115,11 +125,14 @@ export class Schedules {
     if (changed === undefined) throw await this.#notFound(name)
   }
 
-  async #statusOf(database: Database, row: store.ScheduleRow): Promise<ScheduleStatus> {
+  async #statusOf(
+    database: Database,
+    row: store.ScheduleRow,
+    last: store.TickRow | undefined,
+  ): Promise<ScheduleStatus> {
     const { registry } = this.#deps
     const policy = { overlap: row.overlap, deadlineMs: row.deadline_ms ?? undefined }
     const blocker = await blockerOf(database.control, policy, row)
-    const [last] = await store.listTicks(database.control, { name: row.name, before: null, limit: 1 })
     return statusOf(row, {
       ...(registry.has(row.name) ? { definition: registry.find(row.name) } : {}),
       ...(blocker === undefined ? {} : { blocker }),

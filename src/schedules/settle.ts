@@ -1,7 +1,7 @@
 import { errorRecord } from '../std/error-record.ts'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
-import * as jobViews from '../store/jobs/views.ts'
+import { isLive } from '../store/jobs/views.ts'
 import { find } from '../store/operations.ts'
 import * as store from '../store/schedules.ts'
 import { classify, sqlstate } from '../store/sqlstate.ts'
@@ -125,8 +125,8 @@ function lastRunOf({ last_job_id, last_operation_id }: store.ScheduleRow): Run |
 /** What is in no table any more was over long ago. */
 async function isOver(connection: StoreConnection, { kind, id }: Run): Promise<boolean> {
   if (kind === 'job') {
-    const [job] = await jobViews.findJob(connection, { id: Number(id) })
-    return job === undefined || !['waiting', 'scheduled', 'blocked', 'running'].includes(job.state)
+    const [job] = await isLive(connection, { id: Number(id) })
+    return job?.live !== true
   }
   const [operation] = await find(connection, { id: String(id) })
   return operation === undefined || operation.finished_at !== null

@@ -1,18 +1,22 @@
 import { statement } from './statement.ts'
 
-/** An alert as it is stored: where a rule stands about something. */
-export interface AlertRow {
+/** An alert: which rule, about what, and since when it is as it is. */
+export interface Alert {
   rule: string
+  /** The queue, operation or schedule that it is about. */
   subject: string
   firing: boolean
   severity: 'warning' | 'critical'
   message: string
   value: number | null
   threshold: number | null
+  since: Date
+}
+
+/** Where a rule stands about something, after a look. */
+export interface AlertStanding extends Omit<Alert, 'since'> {
+  /** Looks in a row that spoke for a change. */
   streak: number
-  looked_at: Date
-  /** When it began or ended. */
-  changed_at: Date
 }
 
 /** Lets one process judge at a time; who comes meanwhile leaves it to the other. For the rest of the transaction. */
@@ -22,30 +26,38 @@ export const lockAlerts = statement<void, { locked: boolean }>(
   () => [],
 )
 
-/** Alerts by when they changed, latest first; those that have never fired are left out. */
-export const listAlerts = statement<{ all: boolean }, AlertRow>(
+const standing = `rule, subject, firing, severity, message, value, threshold`
+
+/** Alerts that fire, or with `all` also those that are over; latest first. */
+export const listAlerts = statement<{ all: boolean }, Alert>(
   'alert.list',
-  `select rule, subject, firing, severity, message, value, threshold, streak, looked_at, changed_at
+  `select ${standing}, changed_at as since
    from sluice.alert
-   where $1 or firing
+   where firing or ($1 and changed_at > '-infinity')
    order by firing desc, changed_at desc, rule, subject`,
   ({ all }) => [all],
 )
 
-/** What a look has found. */
-export type NewStanding = Pick<
-  AlertRow,
-  'rule' | 'subject' | 'firing' | 'severity' | 'message' | 'value' | 'threshold' | 'streak'
->
+/** Where all rules stand, also those that have never fired. */
+export const alertStandings = statement<void, AlertStanding>(
+  'alert.standings',
+  `select ${standing}, streak
+   from sluice.alert
+   order by rule, subject`,
+  () => [],
+)
 
-/** Writes down where rules stand; gives those that began or ended by that, with how long they were as they were. */
-export const saveAlerts = statement<{ standings: readonly NewStanding[] }, AlertRow & { after_ms: number }>(
+/**
+ * Writes down where rules stand; gives those that began or ended by that, with how long they had fired. What has never
+ * fired has changed at no time.
+ */
+export const saveAlerts = statement<{ standings: readonly AlertStanding[] }, Alert & { after_ms: number }>(
   'alert.save',
   `with was as (
      select rule, subject, firing, changed_at from sluice.alert
    ), saved as (
-     insert into sluice.alert as a (rule, subject, firing, severity, message, value, threshold, streak)
-     select rule, subject, firing, severity, message, value, threshold, streak
+     insert into sluice.alert as a (${standing}, streak, changed_at)
+     select ${standing}, streak, case when firing then clock_timestamp() else '-infinity' end
      from jsonb_to_recordset($1::text::jsonb) s(rule text, subject text, firing boolean, severity text, message text,
        value double precision, threshold double precision, streak integer)
      order by rule, subject
@@ -55,8 +67,8 @@ export const saveAlerts = statement<{ standings: readonly NewStanding[] }, Alert
        changed_at = case when a.firing <> excluded.firing then clock_timestamp() else a.changed_at end
      returning *
    )
-   select s.rule, s.subject, s.firing, s.severity, s.message, s.value, s.threshold, s.streak, s.looked_at, s.changed_at,
-     round(1000 * extract(epoch from s.changed_at - coalesce(w.changed_at, s.changed_at)))::bigint as after_ms
+   select s.rule, s.subject, s.firing, s.severity, s.message, s.value, s.threshold, s.changed_at as since,
+     case when s.firing then 0 else round(1000 * extract(epoch from s.changed_at - w.changed_at)) end::bigint as after_ms
    from saved s
    left join was w on w.rule = s.rule and w.subject = s.subject
    where s.firing <> coalesce(w.firing, false)`,
@@ -73,27 +85,33 @@ export const forgetAlerts = statement<void, { rule: string }>(
 )
 
 /**
- * Takes the alerts that changed and were not told elsewhere yet, for a minute: then somebody else may try. The first
- * look at an alert that has not fired is nothing to tell.
+ * Takes one alert that changed and was not told elsewhere yet, for a minute: then somebody else may try. One that has
+ * never fired is nothing to tell.
  */
-export const takeUntold = statement<void, AlertRow>(
+export const takeUntold = statement<void, Alert>(
   'alert.takeUntold',
   `update sluice.alert
    set telling_at = clock_timestamp()
-   where (told_at is null and firing or told_at < changed_at)
-     and (telling_at is null or telling_at < clock_timestamp() - interval '1 minute' or telling_at < changed_at)
-   returning rule, subject, firing, severity, message, value, threshold, streak, looked_at, changed_at`,
+   where (rule, subject) = (
+     select rule, subject
+     from sluice.alert
+     where (told_at is null and firing or told_at < changed_at)
+       and (telling_at is null or telling_at < clock_timestamp() - interval '1 minute' or telling_at < changed_at)
+     order by changed_at, rule, subject
+     limit 1
+     for update skip locked)
+   returning ${standing}, changed_at as since`,
   () => [],
 )
 
 /** Says that a change was told; a later one was not. */
-export const noteTold = statement<{ rule: string; subject: string; changedAt: Date }, { rule: string }>(
+export const noteTold = statement<Pick<Alert, 'rule' | 'subject' | 'since'>, { rule: string }>(
   'alert.noteTold',
   `update sluice.alert
    set told_at = changed_at, telling_at = null
    where rule = $1 and subject = $2 and date_trunc('milliseconds', changed_at) = $3
    returning rule`,
-  (p) => [p.rule, p.subject, p.changedAt],
+  (p) => [p.rule, p.subject, p.since],
 )
 
 /** What the rules have to know of operations that are not over. */

@@ -3,6 +3,7 @@ import { storable } from '../std/storable.ts'
 import type { StoreConnection } from './connection.ts'
 import type { Database } from './database.ts'
 import type { Transaction } from './pool.ts'
+import { reached } from './sqlstate.ts'
 import { statement } from './statement.ts'
 
 /** Where an act came from. */
@@ -110,9 +111,11 @@ export async function audited<T>(
   who: Who,
   work: (transaction: Transaction) => Promise<{ result: T; act: Act | undefined }>,
 ): Promise<T> {
-  return database.control.transaction(async (transaction) => {
-    const { result, act } = await work(transaction)
-    if (act !== undefined) await recordAct(transaction, who, act)
-    return result
-  })
+  return reached(() =>
+    database.control.transaction(async (transaction) => {
+      const { result, act } = await work(transaction)
+      if (act !== undefined) await recordAct(transaction, who, act)
+      return result
+    }),
+  )
 }

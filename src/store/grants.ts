@@ -53,6 +53,7 @@ begin
   alter function sluice.open_job_batch(text) owner to sluice_migrator;
   alter function sluice.seal_job_batch(bigint) owner to sluice_migrator;
   alter function sluice.cancel_job_batch(bigint, text) owner to sluice_migrator;
+  alter function sluice.lock_job_batch(bigint) owner to sluice_migrator;
   alter function sluice.mend_job_batch(bigint, integer) owner to sluice_migrator;
   alter function sluice.record_transition() owner to sluice_migrator;
   alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
@@ -115,7 +116,7 @@ begin
   grant select on sluice.job_batch_history to sluice_worker;
   grant execute on function sluice.create_job_batch_partitions(integer), sluice.drop_job_batch_partitions(integer),
     sluice.batch_members_ended(jsonb), sluice.batch_members_back(jsonb), sluice.cancel_job_batch(bigint, text),
-    sluice.mend_job_batch(bigint, integer) to sluice_worker;
+    sluice.lock_job_batch(bigint), sluice.mend_job_batch(bigint, integer) to sluice_worker;
   grant execute on function sluice.open_job_batch(text), sluice.seal_job_batch(bigint) to sluice_enqueue, sluice_worker;
 
   -- Samples and the audit are written by functions alone, and nothing of the audit can be changed.

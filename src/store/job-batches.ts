@@ -38,6 +38,13 @@ export const sealBatch = statement<{ id: number }, News>(
   ({ id }) => [id],
 )
 
+/** Locks a batch of jobs for a change and gives its state, also when it is over; null: there is none. */
+export const lockBatch = statement<{ id: number }, { state: string | null }>(
+  'jobBatch.lock',
+  `select sluice.lock_job_batch($1) as state`,
+  ({ id }) => [id],
+)
+
 /** Marks a batch of jobs as cancelled; its members are still to be ended. */
 export const cancelBatch = statement<{ id: number; reason: string }, News>(
   'jobBatch.cancel',

@@ -78,13 +78,17 @@ export const cancel = statement<Verb, { status: string }>(
 )
 
 /** Stops every run of a definition, also those started later. */
-export const disable = statement<{ name: string; reason: string | null; actor: string | null }, { name: string }>(
+/** Stops every run of a definition; `again`: it was disabled before. */
+export const disable = statement<
+  { name: string; reason: string | null; actor: string | null },
+  { name: string; again: boolean }
+>(
   'operation.disable',
   `insert into sluice.disabled_operation (name, reason, actor)
    values ($1, $2, $3)
    on conflict (name) do update
    set reason = excluded.reason, actor = excluded.actor, disabled_at = clock_timestamp()
-   returning name`,
+   returning name, xmax <> 0 as again`,
   (p) => [p.name, p.reason, p.actor],
 )
 

@@ -65,7 +65,8 @@ export const list = statement<{ operationId: string; limit: number }, Quarantine
  * abandoned. An operation that is over comes back from history, unless an equal one has been started meanwhile.
  */
 export const retry = statement<
-  { id: string; actor: string | null; reason: string | null },
+  /** Only from this state; null: from any that it is possible in. */
+  { id: string; actor: string | null; reason: string | null; from: string | null },
   { id: string; ranges: number }
 >(
   'operation.retry',
@@ -77,6 +78,7 @@ export const retry = statement<
      delete from sluice.operation_history h
      where h.id = $1
        and h.status in ('failed', 'finished_with_quarantine')
+       and ($4::text is null or h.status = $4)
        and h.record is not null
        and not exists (select from sluice.operation o where o.fingerprint = h.record ->> 'fingerprint')
      returning h.record
@@ -97,6 +99,7 @@ export const retry = statement<
        rows_quarantined = o.rows_quarantined - i.rows
      from isolated i
      where o.id = $1 and o.status in ('queued', 'active', 'held', 'paused', 'verifying')
+       and ($4::text is null or o.status = $4)
      returning o.id
    ), target as (
      select id from revived union all select id from live
@@ -127,5 +130,5 @@ export const retry = statement<
    )
    select t.id, (select count(*) from added)::int as ranges
    from target t`,
-  (p) => [p.id, p.actor, p.reason],
+  (p) => [p.id, p.actor, p.reason, p.from],
 )

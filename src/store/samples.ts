@@ -11,52 +11,56 @@ export interface SampleFilter {
   limit: number
 }
 
-/** A queue in one span. */
+/** What happened in a queue in the span that begins at `at`. */
 export interface QueueSampleRow {
   queue: string
   at: Date
   enqueued: number
   started: number
   finished: number
+  /** Attempts that failed, and jobs that ended without success. */
   failed: number
   died: number
-  /** Jobs by how long they waited, and by how long they ran; see `samples/histogram.ts`. */
+  /** Jobs by how long they waited from due to started, and by how long they ran; see `samples/histogram.ts`. */
   wait: number[]
   run: number[]
-  /** Null: nobody has looked. */
+  /** Jobs that are due and that nobody has taken yet; null: nobody has looked. */
   depth: number | null
-  oldest_ms: number | null
+  oldestMs: number | null
 }
 
-/** An operation in one span. */
+/** What an operation did in the span that begins at `at`. */
 export interface OperationSampleRow {
-  operation_id: string
-  at: Date
+  operationId: string
   name: string
-  rows_seen: number
-  rows_changed: number
+  at: Date
+  rowsSeen: number
+  rowsChanged: number
   batches: number
-  sub_batches: number
+  subBatches: number
   quarantined: number
-  wal_bytes: number
-  /** Sub-batches by how long they took. */
+  walBytes: number
+  /** Sub-batches by how long they took, and how long their rows were to take. */
   run: number[]
+  targetMs: number | null
+  /** Rows of a sub-batch. */
   size: number | null
-  target_ms: number | null
   status: string | null
   lanes: number | null
+  /** Share of the time that its lanes may work: by a person, and by the governor; with the signal that limits it. */
   pace: number | null
   share: number | null
   limiter: string | null
-  hold_ms: number
+  holdMs: number
+  /** From 0 to 1, by the estimate at its start; null: unknown. */
   progress: number | null
 }
 
-/** A health signal in one span. */
-export interface SignalSampleRow {
+/** A health signal with its limits. */
+export interface SignalSample {
   signal: string
-  /** Empty: it is about the server. */
-  table_name: string
+  /** The table that it is about; null: the server. */
+  table: string | null
   at: Date
   value: number
   soft: number
@@ -76,7 +80,7 @@ const ofQueues = (span: Span): Statement<SampleFilter, QueueSampleRow> =>
     'sample.queues',
     `select *
      from (select queue, at, enqueued, started, finished, failed, died, wait::float8[], run::float8[], depth,
-         oldest_ms
+         oldest_ms as "oldestMs"
        from sluice.queue_sample_${span}
        where ($1::text is null or queue = $1) and ${during}
        order by at desc, queue
@@ -89,26 +93,27 @@ const ofOperations = (span: Span): Statement<SampleFilter, OperationSampleRow> =
   statement(
     'sample.operations',
     `select *
-     from (select operation_id, at, name, rows_seen, rows_changed, batches, sub_batches, quarantined, wal_bytes,
-         run::float8[], size, target_ms, status, lanes, pace, share, limiter, hold_ms, progress
+     from (select operation_id as "operationId", at, name, rows_seen as "rowsSeen", rows_changed as "rowsChanged",
+         batches, sub_batches as "subBatches", quarantined, wal_bytes as "walBytes", run::float8[],
+         target_ms as "targetMs", size, status, lanes, pace, share, limiter, hold_ms as "holdMs", progress
        from sluice.operation_sample_${span}
        where ($1::text is null or operation_id = $1::uuid) and ${during}
        order by at desc, operation_id
        limit $4) s
-     order by at, operation_id`,
+     order by at, "operationId"`,
     bind,
   )
 
-const ofSignals = (span: Span): Statement<SampleFilter, SignalSampleRow> =>
+const ofSignals = (span: Span): Statement<SampleFilter, SignalSample> =>
   statement(
     'sample.signals',
     `select *
-     from (select signal, table_name, at, value, soft, hard
+     from (select signal, nullif(table_name, '') as "table", at, value, soft, hard
        from sluice.signal_sample_${span}
        where ($1::text is null or signal = $1) and ${during}
        order by at desc, signal, table_name
        limit $4) s
-     order by at, signal, table_name`,
+     order by at, signal, "table" nulls first`,
     bind,
   )
 
@@ -141,24 +146,27 @@ export const queueDepths = statement<void, QueueDepth>(
   () => [],
 )
 
+/** What a process has counted of an operation, in the words of the table. */
+export interface OperationCounts {
+  operation_id: string
+  name: string
+  rows_seen: number
+  rows_changed: number
+  batches: number
+  sub_batches: number
+  quarantined: number
+  wal_bytes: number
+  run: number[]
+  size: number | null
+  target_ms: number | null
+}
+
 /** What a process has counted since the last time; lists by duration as in {@link QueueSampleRow}. */
 export interface Counts {
-  queues: (Omit<QueueSampleRow, 'at' | 'depth' | 'oldest_ms'> & object)[]
-  operations: Pick<
-    OperationSampleRow,
-    | 'operation_id'
-    | 'name'
-    | 'rows_seen'
-    | 'rows_changed'
-    | 'batches'
-    | 'sub_batches'
-    | 'quarantined'
-    | 'wal_bytes'
-    | 'run'
-    | 'size'
-    | 'target_ms'
-  >[]
-  signals: Omit<SignalSampleRow, 'at'>[]
+  queues: Omit<QueueSampleRow, 'at' | 'depth' | 'oldestMs'>[]
+  operations: OperationCounts[]
+  /** The name of the table is empty where a signal is about the server. */
+  signals: (Omit<SignalSample, 'at' | 'table'> & { table_name: string })[]
 }
 
 /**

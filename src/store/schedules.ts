@@ -172,15 +172,19 @@ export const consider = statement<{ name: string; upTo: Date }, { name: string }
   (p) => [p.name, p.upTo],
 )
 
-/** The ticks of a schedule that were settled, latest first. */
-export const listTicks = statement<{ name: string; before: Date | null; limit: number }, TickRow>(
+/** The ticks of some schedules that were settled, so many of each, latest first. */
+export const listTicks = statement<{ names: readonly string[]; before: Date | null; limit: number }, TickRow>(
   'schedule.ticks',
-  `select schedule, tick, outcome, reason, job_id, operation_id, missed, actor, settled_at
-   from sluice.schedule_tick
-   where schedule = $1 and tick < coalesce($2::timestamptz, 'infinity')
-   order by tick desc
-   limit $3`,
-  (p) => [p.name, p.before, p.limit],
+  `select t.*
+   from unnest($1::text[]) with ordinality s(name, nth)
+   cross join lateral (
+     select schedule, tick, outcome, reason, job_id, operation_id, missed, actor, settled_at
+     from sluice.schedule_tick
+     where schedule = s.name and tick < coalesce($2::timestamptz, 'infinity')
+     order by tick desc
+     limit $3) t
+   order by s.nth, t.tick desc`,
+  (p) => [p.names, p.before, p.limit],
 )
 
 /** Stops a schedule, or lets it go on; what it would have done meanwhile is not made up for. */

@@ -72,6 +72,15 @@ export function unreachable(error: unknown): SluiceError {
   })
 }
 
+/** Does what a person has asked for. When the connection breaks, they are told by a code of ours; it may have been done. */
+export async function reached<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw isUnreachable(error) ? unreachable(error) : error
+  }
+}
+
 function describe(error: Error): string {
   // A host with several addresses fails with an AggregateError, whose own message is empty.
   if (error instanceof AggregateError) return error.errors.map((e) => (e as Error).message).join('; ')

@@ -7,14 +7,16 @@ export interface Standstill {
   since: Date
 }
 
-/** Stops all work on operations. Who says it again changes reason and name; it lasts since it was first said. */
-export const stopAll = statement<{ reason: string | null; actor: string | null }, Standstill>(
+/**
+ * Stops all work on operations. Who says it again changes reason and name (`again`); it lasts since it was first said.
+ */
+export const stopAll = statement<{ reason: string | null; actor: string | null }, Standstill & { again: boolean }>(
   'standstill.stopAll',
   `insert into sluice.standstill (reason, actor)
    values ($1, $2)
    on conflict (only_one) do update
    set reason = excluded.reason, actor = excluded.actor
-   returning reason, actor, since`,
+   returning reason, actor, since, xmax <> 0 as again`,
   (p) => [p.reason, p.actor],
 )
 

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../std/error-record.ts'
+import { audited, type Who } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
 import { quarantinedClaims, retryClaims } from '../store/sweep-claims.ts'
 import { sweepFigures, wantSweep, type SweepFigures } from '../store/sweeps.ts'
@@ -70,9 +71,12 @@ export class Sweeps {
   }
 
   /** Has all workers look for due rows now, within a moment; a hold of the circuit breaker is over. */
-  async run(name: string): Promise<void> {
+  async run(name: string, who: Who = {}): Promise<void> {
     this.#deps.registry.find(name)
-    await wantSweep((await this.#deps.database()).control, { name })
+    await audited(await this.#deps.database(), who, async (tx) => ({
+      result: await wantSweep(tx, { name }),
+      act: { action: 'sweep.run', target: name },
+    }))
     this.#deps.wake(name)
   }
 
@@ -85,10 +89,14 @@ export class Sweeps {
   }
 
   /** Takes up isolated rows again, with the same idempotency key: one by its key, or all. Gives their number. */
-  async retry(name: string, key?: readonly (string | number)[]): Promise<number> {
+  async retry(name: string, key?: readonly (string | number)[], who: Who = {}): Promise<number> {
     this.#deps.registry.find(name)
-    const { control } = await this.#deps.database()
-    const rows = await retryClaims(control, { sweep: name, key: key?.map(String) ?? null })
+    const one = key?.map(String) ?? null
+    const rows = await audited(await this.#deps.database(), who, async (tx) => {
+      const result = await retryClaims(tx, { sweep: name, key: one })
+      const act = { action: 'sweep.retry', target: name, after: { key: one, rows: result.length } }
+      return { result, act: result.length === 0 ? undefined : act }
+    })
     if (rows.length > 0) this.#deps.wake(name)
     return rows.length
   }

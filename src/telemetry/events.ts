@@ -134,7 +134,7 @@ export interface Events {
   'sub-batch.doubted': OfBatch & { outcome: 'committed' | 'rolled back' | 'told by the rows' }
   /** Jobs were recorded in one go, or found to be there already (`duplicates`). */
   'jobs.enqueued': { name: string; queue: string; count: number; duplicates: number }
-  'job.started': OfJob & { queue: string; attempt: number; waitMs: number }
+  'job.started': OfJob & { queue: string; attempt: number; waitMs: number; trace?: string }
   /** A job has succeeded, and that is written down. */
   'job.finished': OfJob & { queue: string; attempt: number; waitMs: number; runMs: number }
   /** A job found nothing to do and left, before `job.finished`: its guard said so, or its handler. */

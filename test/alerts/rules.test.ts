@@ -22,7 +22,7 @@ function series(minutes: number, course: (minute: number) => Moment): QueueSampl
     const wait: number[] = []
     if (waitMs !== undefined) count(wait, waitMs, 20)
     const counts = { enqueued: 0, started: 0, finished: 0, failed: 0, died, run: [] }
-    return { queue: 'billing', at: new Date(n * 10_000), ...counts, wait, depth, oldest_ms: oldestMs }
+    return { queue: 'billing', at: new Date(n * 10_000), ...counts, wait, depth, oldestMs: oldestMs }
   })
 }
 

@@ -63,7 +63,7 @@ describe('each act of a person is one row', () => {
       ['ada', 'cli', 'operation.resume', id, { status: 'paused' }, { status: 'queued' }, 'because'],
       ['ada', 'cli', 'operation.set', id, { pace: 1, lanes: 1 }, { pace: 0.5, lanes: 3 }, 'because'],
       ['ada', 'cli', 'operation.cancel', id, { status: 'queued' }, { status: 'cancelled' }, 'because'],
-      ['ada', 'cli', 'operation.disable', 'count', null, { enabled: false }, 'because'],
+      ['ada', 'cli', 'operation.disable', 'count', { enabled: true }, { enabled: false }, 'because'],
       ['ada', 'cli', 'operation.enable', 'count', { enabled: false }, { enabled: true }, 'because'],
     ])
     await expect(operations.resume(id, ada)).rejects.toMatchObject({ code: 'OPERATION_STATE' })

@@ -54,7 +54,15 @@ function attemptOf(given: Partial<JobAttempt> = {}): JobAttempt {
 }
 
 function queueOf(given: Partial<QueueStatus> = {}): QueueStatus {
-  const counts = { waiting: 12_345, scheduled: 1, blocked: 0, running: 2, parked: 0, oldestMs: 61_000 }
+  const counts = {
+    waiting: 12_345,
+    scheduled: 1,
+    blocked: 0,
+    running: 2,
+    parked: 0,
+    estimated: false,
+    oldestMs: 61_000,
+  }
   return { name: 'billing', paused: false, pausedBy: null, rate: null, ...counts, ...given }
 }
 

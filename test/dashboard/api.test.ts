@@ -1,11 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../src/dashboard/contract.ts'
 import { until } from '../support/wait.ts'
+import { misfits } from './fits.ts'
 import { ask, charge, countUp, dashboardPlace, welcome, type DashboardPlace } from './place.ts'
+
+const pattern = (template: string): RegExp => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
 
 describe('the API of the dashboard', () => {
   let place: DashboardPlace
-  const get = (path: string, role = 'admin') => ask(place.origin, path, { role })
-  const post = (path: string, body: unknown, role = 'admin') => ask(place.origin, path, { role, body })
+  const described = new Set<string>()
+  /** Asks, and shows that the answer is what the OpenAPI document says. */
+  const checked = async (path: string, options: Parameters<typeof ask>[2]): ReturnType<typeof ask> => {
+    const answered = await ask(place.origin, path, options)
+    const [wanted = ''] = path.split('?')
+    const document = (await ask(place.origin, '/openapi.json')).json
+    const method = options?.body === undefined ? 'get' : 'post'
+    const route = Object.keys(document.paths).find((one) => document.paths[one][method] && pattern(one).test(wanted))
+    if (answered.status !== 200 || route === undefined) return answered
+    const { operationId, responses } = document.paths[route][method]
+    expect(misfits(responses[200].content['application/json'].schema, answered.json), operationId).toEqual([])
+    described.add(operationId)
+    return answered
+  }
+  const get = (path: string, role = 'admin') => checked(path, { role })
+  const post = (path: string, body: unknown, role = 'admin') => checked(path, { role, body })
   beforeAll(async () => {
     place = await dashboardPlace()
   })
@@ -154,5 +172,24 @@ describe('the API of the dashboard', () => {
       'x-role': 'operator',
     })
     expect(json.paths['/jobs'].get.parameters.map((one: { name: string }) => one.name)).toContain('fingerprint')
+  })
+
+  test('answers as it describes', async () => {
+    const { id } = await place.sluice.operations.start(countUp)
+    await get('/operations')
+    await get('/queues')
+    for (const within of ['30m', '6h', '7d']) {
+      for (const of of [`operations/${id}`, 'queues', 'signals']) await get(`/samples/${of}?within=${within}`)
+    }
+    await get('/audit')
+    const [{ id: jobId }] = (await get('/jobs?states=discarded')).json.jobs
+    await post(`/jobs/${jobId}/retry`, { expectedState: 'discarded' })
+    await place.sluice.operations.pause(id)
+    await until('it stands still', async () => (await get(`/operations/${id}`)).json.operation.state === 'paused')
+    await post(`/operations/${id}/retry`, { expectedState: 'paused' })
+    const later = await place.sluice.jobs.enqueue(welcome, undefined, { in: '1h' })
+    await post(`/jobs/${later.id}/cancel`, { expectedState: 'scheduled' })
+    const all = Object.keys(contract).filter((name) => name !== 'operations.approve')
+    expect([...described]).toEqual(expect.arrayContaining(all))
   })
 })

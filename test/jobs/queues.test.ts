@@ -144,7 +144,7 @@ test('the list tells what is in each queue', async () => {
   await worker.jobs.enqueueMany(noop, many(3), { queue: 'a' })
   await worker.jobs.enqueue(noop, { n: 1 }, { queue: 'a', in: '1h' })
   for (let i = 0; i < 3; i++) await worker.jobs.enqueue(keyed, undefined, { queue: 'b' })
-  const empty = { paused: false, pausedBy: null, rate: null, running: 0 }
+  const empty = { paused: false, pausedBy: null, rate: null, running: 0, estimated: false }
   expect(await worker.sluice.queues.list()).toEqual([
     { name: 'a', ...empty, waiting: 3, scheduled: 1, blocked: 0, parked: 4, oldestMs: expect.any(Number) },
     { name: 'b', ...empty, waiting: 1, scheduled: 0, blocked: 2, parked: 3, oldestMs: expect.any(Number) },

@@ -273,6 +273,7 @@ table job_dead partition by RANGE (finished_at)
   key_limit smallint
   tags text[]
   batch_id bigint
+  failure text default sluice.failure_of(outcome, reason, error)
   constraint job_dead_outcome_check CHECK ((outcome = ANY (ARRAY['dead'::text, 'discarded'::text, 'cancelled'::text, 'quarantined'::text])))
   CREATE INDEX job_dead_batch_id_idx ON ONLY sluice.job_dead USING btree (batch_id) WHERE (batch_id IS NOT NULL)
   CREATE INDEX job_dead_finished_at_idx ON ONLY sluice.job_dead USING btree (finished_at)
@@ -288,6 +289,7 @@ table job_history partition by RANGE (finished_at)
   run_ms integer not null
   attempt smallint not null
   CREATE INDEX job_history_brin ON ONLY sluice.job_history USING brin (id, finished_at) WITH (pages_per_range='16')
+  CREATE INDEX job_history_finished_at_idx ON ONLY sluice.job_history USING btree (finished_at)
 table job_lock with {autovacuum_vacuum_scale_factor=0.02,autovacuum_vacuum_threshold=1000}
   hash uuid not null
   job_id bigint not null
@@ -751,16 +753,19 @@ function enqueue(jobs text, notify boolean, checked boolean) returns TABLE(at in
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean, OUT ids text) returns text security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
+function failure_of(p_outcome text, p_reason text, p_error jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function job_priority(name text) returns smallint
 function join_job_batch(p_id bigint, p_member bigint) returns sluice.job_batch set {"search_path=pg_catalog, pg_temp"}
 function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
+function lock_job_batch(p_id bigint) returns text security definer set {"search_path=pg_catalog, pg_temp"}
 function mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function old_partitions(parent text, days integer, keep_days integer) returns TABLE(child text, day date) set {"search_path=pg_catalog, pg_temp"}
 function open_job_batch(spec text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
-function queue_depths(p_most integer, p_pages integer) returns TABLE(queue text, depth bigint, estimated boolean, oldest_ms bigint) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off}
+function queue_counts(p_most integer, p_pages integer) returns TABLE(queue text, due bigint, waiting bigint, scheduled bigint, blocked bigint, running bigint, parked bigint, estimated boolean, oldest_ms bigint) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off}
+function queue_depths(p_most integer, p_pages integer) returns TABLE(queue text, depth bigint, estimated boolean, oldest_ms bigint) set {"search_path=pg_catalog, pg_temp"}
 function record_act(p_actor text, p_source text, p_action text, p_target text, p_before jsonb, p_after jsonb, p_reason text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}
 function refuse_change() returns trigger set {"search_path=pg_catalog, pg_temp"}

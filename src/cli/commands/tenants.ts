@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { SluiceError } from '../../index.ts'
 import { plural } from '../figures.ts'
 import { withSluice } from '../session.ts'
-import type { CommandAdder, GlobalOptions, Shell } from '../shell.ts'
+import type { CommandAdder, Shell } from '../shell.ts'
 import { addActor, whoOf, type WhoOptions } from '../who.ts'
 
 interface ExportOptions extends WhoOptions {
@@ -23,12 +23,12 @@ export const addTenants: CommandAdder = (parent, shell) => {
   addActor(leave).action((tenant: string, _: unknown, command: Command) =>
     exportTenant(shell, tenant, command.optsWithGlobals<ExportOptions>()),
   )
-  tenants
+  const arrive = tenants
     .command('import <file>')
     .description('take in what an export wrote; the operations go on at the same keys')
-    .action((file: string, _: unknown, command: Command) =>
-      importTenant(shell, file, command.optsWithGlobals<GlobalOptions>()),
-    )
+  addActor(arrive).action((file: string, _: unknown, command: Command) =>
+    importTenant(shell, file, command.optsWithGlobals<WhoOptions>()),
+  )
 }
 
 async function exportTenant(shell: Shell, tenant: string, { out, ...options }: ExportOptions): Promise<void> {
@@ -46,7 +46,7 @@ async function exportTenant(shell: Shell, tenant: string, { out, ...options }: E
   })
 }
 
-async function importTenant(shell: Shell, path: string, options: GlobalOptions): Promise<void> {
+async function importTenant(shell: Shell, path: string, options: WhoOptions): Promise<void> {
   const moved = await readMoved(resolve(shell.folder, path))
   await withSluice(shell, { options }, async ({ sluice }) => {
     const { imported, present } = await sluice.tenants.import(moved, whoOf(options))

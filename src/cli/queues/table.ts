@@ -30,14 +30,15 @@ export function queueTable(queues: readonly QueueStatus[], width?: number): Line
 }
 
 function rowOf(queue: QueueStatus): Part[] {
-  const { name, waiting, scheduled, blocked, running, parked, oldestMs } = queue
+  const { name, waiting, scheduled, blocked, running, parked, estimated, oldestMs } = queue
+  const about = (n: number): string => (estimated && n > 0 ? `~${count(n)}` : count(n))
   return [
     ['bold', name],
-    count(waiting),
-    count(scheduled),
-    count(blocked),
+    about(waiting),
+    about(scheduled),
+    about(blocked),
     count(running),
-    parked === 0 ? '0' : ['yellow', count(parked)],
+    parked === 0 ? '0' : ['yellow', about(parked)],
     oldestMs === null ? '–' : ago(oldestMs),
     notePart(queue),
   ]

@@ -102,7 +102,7 @@ export const operations = {
     path: '/start',
     role: 'admin',
     does: 'Starts an operation.',
-    body: { ...named, args, force: { type: 'boolean', description: 'Although the plan says not to.' } },
+    body: { ...named, args, force: { type: 'boolean', description: 'Although the plan says not to.' }, reason },
   },
   'samples.operation': {
     method: 'GET',

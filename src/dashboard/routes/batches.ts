@@ -1,5 +1,4 @@
 import { whoOf, type Handlers } from '../handlers.ts'
-import { checkState } from './jobs.ts'
 
 export const batches: Handlers<'batches' | 'batches.get' | 'batches.cancel'> = {
   async batches({ input, desk }) {
@@ -10,9 +9,6 @@ export const batches: Handlers<'batches' | 'batches.get' | 'batches.cancel'> = {
   },
   async 'batches.cancel'(call) {
     const { id, expectedState } = call.input
-    const { batches: book } = call.desk.act
-    checkState(`Batch ${id}`, (await book.get(id)).state, expectedState)
-    const { actor, reason } = whoOf(call)
-    return { batch: await book.cancel(id, { reason: reason ?? `by ${actor}` }) }
+    return { batch: await call.desk.act.batches.cancel(id, { ...whoOf(call), expectedState }) }
   },
 }

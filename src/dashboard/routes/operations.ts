@@ -101,12 +101,9 @@ export const operations: Handlers<
   async 'operations.plan'({ input: { name, args }, desk }) {
     return { plan: await desk.look.operations.plan(name, args) }
   },
-  async 'operations.start'({ input: { name, args, force = false }, visitor, desk }) {
-    return desk.act.operations.startByName(name, args, {
-      actor: visitor.user,
-      source: 'dashboard',
-      ...(force ? { force } : {}),
-    })
+  async 'operations.start'(call) {
+    const { name, args, force = false } = call.input
+    return call.desk.act.operations.startByName(name, args, { ...whoOf(call), ...(force ? { force } : {}) })
   },
 }
 

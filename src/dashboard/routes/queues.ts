@@ -1,6 +1,5 @@
 import { SluiceError, type Duration, type QueueStatus, type Sluice } from '../../index.ts'
 import { whoOf, type Call, type Handlers } from '../handlers.ts'
-import { checkState } from './jobs.ts'
 
 async function queueOf(sluice: Sluice, name: string): Promise<QueueStatus> {
   const queue = (await sluice.queues.list()).find((one) => one.name === name)
@@ -13,8 +12,7 @@ const act =
   async (call: Call<'queues.pause' | 'queues.resume'>): Promise<{ queue: QueueStatus }> => {
     const { name, expectedState } = call.input
     const { act: sluice } = call.desk
-    checkState(`Queue ${name}`, (await queueOf(sluice, name)).paused ? 'paused' : 'open', expectedState)
-    await sluice.queues[verb](name, whoOf(call))
+    await sluice.queues[verb](name, { ...whoOf(call), expectedState })
     return { queue: await queueOf(sluice, name) }
   }
 

@@ -1,21 +1,19 @@
 import type { ScheduleStatus } from '../../index.ts'
 import { whoOf, type Call, type Handlers } from '../handlers.ts'
-import { checkState } from './jobs.ts'
 
 const act =
   (verb: 'enable' | 'disable') =>
   async (call: Call<'schedules.enable' | 'schedules.disable'>): Promise<{ schedule: ScheduleStatus }> => {
     const { name, expectedState } = call.input
-    const { schedules: book } = call.desk.act
-    checkState(`Schedule ${name}`, (await book.get(name)).enabled ? 'enabled' : 'disabled', expectedState)
-    return { schedule: await book[verb](name, whoOf(call)) }
+    return { schedule: await call.desk.act.schedules[verb](name, { ...whoOf(call), expectedState }) }
   }
 
 export const schedules: Handlers<'schedules' | 'schedules.run' | 'schedules.enable' | 'schedules.disable'> = {
   async schedules({ desk: { look } }) {
     const found = (await look.schedules.list()).slice(0, 200)
-    const withTicks = found.map(async (one) => ({ ...one, ticks: await look.schedules.ticks(one.name, { limit: 12 }) }))
-    return { schedules: await Promise.all(withTicks) }
+    const names = found.map(({ name }) => name)
+    const ticks = await look.schedules.ticks(names, { limit: 12 })
+    return { schedules: found.map((one) => ({ ...one, ticks: ticks.filter(({ schedule }) => schedule === one.name) })) }
   },
   async 'schedules.run'(call) {
     return { tick: await call.desk.act.schedules.run(call.input.name, whoOf(call)) }

@@ -1,13 +1,8 @@
 import type { ErrorRecord } from '../../std/error-record.ts'
 import { statement } from '../statement.ts'
 
-/**
- * What tells one failure of the dead job `d` of class `c` from another: its name, the kind of error, and the message
- * without what differs from job to job (ids, numbers, quoted values).
- */
-export const fingerprint = `md5(concat_ws(E'\\n', c.name, d.outcome, d.error ->> 'name', d.error ->> 'code',
-       regexp_replace(left(coalesce(d.error ->> 'message', d.reason), 400),
-         '"[^"]*"|''[^'']*''|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9]+', '#', 'g')))`
+/** What tells one failure of the dead job `d` of class `c` from another. */
+export const fingerprint = `md5(c.name || E'\\n' || d.failure)`
 
 /** Jobs that ended without success in the same way. */
 export interface FailureGroup {
@@ -29,34 +24,34 @@ export interface FailureGroup {
 /** The latest so many of them, grouped; the largest group first. */
 export const failureGroups = statement<{ states: readonly string[]; latest: number; limit: number }, FailureGroup>(
   'job.failureGroups',
-  `with latest as (
-     select d.*
+  `with latest as materialized (
+     select d.id, d.outcome, d.class_id, d.failure, d.finished_at,
+       24 - ceil(extract(epoch from clock_timestamp() - d.finished_at) / 3600)::int as hour
      from sluice.job_dead d
      where d.outcome = any($1)
      order by d.id desc
      limit $2
-   ), marked as (
-     select d.id, d.outcome, d.error, d.reason, d.finished_at, d.queue_id, c.name, ${fingerprint} as fingerprint,
-       24 - ceil(extract(epoch from clock_timestamp() - d.finished_at) / 3600)::int as hour
-     from latest d
-     join sluice.job_class c on c.id = d.class_id
    ), hourly as (
-     select fingerprint, jsonb_object_agg(hour, n) as hours
-     from (select fingerprint, hour, count(*) as n from marked where hour >= 0 group by fingerprint, hour) h
-     group by fingerprint
+     select class_id, failure, jsonb_object_agg(hour, n) as hours
+     from (select class_id, failure, hour, count(*) as n
+           from latest where hour >= 0 group by class_id, failure, hour) h
+     group by class_id, failure
    ), grouped as (
-     select fingerprint, min(name) as name, min(outcome) as state, count(*)::int as jobs, min(finished_at) as "firstAt",
+     select class_id, failure, min(outcome) as state, count(*)::int as jobs, min(finished_at) as "firstAt",
        max(finished_at) as "lastAt", max(id) as "latestId"
-     from marked
-     group by fingerprint
+     from latest
+     group by class_id, failure
+     order by jobs desc, "lastAt" desc
+     limit $3
    )
-   select g.*, m.error, m.reason, q.name as queue,
-     array(select coalesce((h.hours ->> s::text)::int, 0) from generate_series(0, 23) s) as "perHour"
+   select ${fingerprint} as fingerprint, c.name, g.state, g.jobs, g."firstAt", g."lastAt", g."latestId", d.error, d.reason,
+     q.name as queue, array(select coalesce((h.hours ->> s::text)::int, 0) from generate_series(0, 23) s) as "perHour"
    from grouped g
-   join marked m on m.id = g."latestId"
-   join sluice.queue q on q.id = m.queue_id
-   left join hourly h on h.fingerprint = g.fingerprint
-   order by g.jobs desc, g."lastAt" desc
-   limit $3`,
+   join latest l on l.id = g."latestId"
+   join sluice.job_dead d on d.id = l.id and d.finished_at = l.finished_at
+   join sluice.job_class c on c.id = g.class_id
+   join sluice.queue q on q.id = d.queue_id
+   left join hourly h on h.class_id = g.class_id and h.failure = g.failure
+   order by g.jobs desc, g."lastAt" desc`,
   (p) => [p.states, p.latest, p.limit],
 )

@@ -29,6 +29,8 @@ export interface JobView {
   finished_at: Date | null
   wait_ms: number | null
   run_ms: number | null
+  /** Where it stands in its list: its id, or the microsecond in which it succeeded. */
+  cursor: number
 }
 
 /** Which jobs. Null: any. */
@@ -39,7 +41,7 @@ export interface JobFilter {
   tag: string | null
   /** Only those with the same failure. */
   fingerprint: string | null
-  /** Only jobs before this id. */
+  /** Only jobs before this cursor. */
   before: number | null
   limit: number
   /** Of those that succeeded: only the ones of the last so many milliseconds, as there may be very many. */
@@ -61,7 +63,7 @@ const liveColumns = `j.id, c.name, q.name as queue, ${liveState} as state, ${pri
        and w.seen_at > clock_timestamp() - interval '2 minutes') as parked,
      ${claimedBy} as worker_id, null::text as reason,
      null::jsonb as error, coalesce(j.enqueued_at, j.run_at) as enqueued_at, j.run_at, null::timestamptz as finished_at,
-     null::integer as wait_ms, null::integer as run_ms`
+     null::integer as wait_ms, null::integer as run_ms, j.id as cursor`
 
 const listed = `(select coalesce(range_agg(r), '{}') as ids from sluice.job_claim k, unnest(k.job_ids) r)`
 
@@ -72,12 +74,12 @@ const liveFrom = `from ${listed} l
 
 const deadColumns = `d.id, c.name, q.name as queue, d.outcome as state, ${priority('d.priority')} as priority, d.attempt, d.crashes, d.args,
      d.tags, d.key, false as parked, null::uuid as worker_id, d.reason, d.error, d.enqueued_at,
-     null::timestamptz as run_at, d.finished_at, null::integer as wait_ms, null::integer as run_ms`
+     null::timestamptz as run_at, d.finished_at, null::integer as wait_ms, null::integer as run_ms, d.id as cursor`
 
 const doneColumns = `h.id, c.name, q.name as queue, 'succeeded' as state, null::text as priority, h.attempt, 0::smallint as crashes,
      null::jsonb as args, null::text[] as tags, null::text as key, false as parked, null::uuid as worker_id,
      null::text as reason, null::jsonb as error, h.enqueued_at, null::timestamptz as run_at, h.finished_at, h.wait_ms,
-     h.run_ms`
+     h.run_ms, (extract(epoch from h.finished_at) * 1000000)::bigint as cursor`
 
 const deadFrom = `from sluice.job_dead d
    join sluice.job_class c on c.id = d.class_id
@@ -96,6 +98,13 @@ export const findJob = statement<{ id: number }, JobView>(
    union all
    select ${doneColumns} ${doneFrom} where h.id = $1
    limit 1`,
+  ({ id }) => [id],
+)
+
+/** Whether a job has not ended yet. */
+export const isLive = statement<{ id: number }, { live: boolean }>(
+  'job.isLive',
+  `select exists (select from sluice.job where id = $1) as live`,
   ({ id }) => [id],
 )
 
@@ -123,14 +132,20 @@ export const listDead = statement<JobFilter, JobView>(
   (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit, f.fingerprint],
 )
 
-/** Jobs that succeeded since a moment, latest first. Tags are not kept of these. */
+/**
+ * Jobs that succeeded since a moment, the last to end first; with all that ended in the same microsecond as the last of
+ * them. Tags are not kept of these.
+ */
 export const listDone = statement<JobFilter, JobView>(
   'job.listDone',
   `select ${doneColumns} ${doneFrom}
-   where 'succeeded' = any($1) and ${named} and $4::text is null and ($5::bigint is null or h.id < $5)
+   where 'succeeded' = any($1) and $4::text is null
+     and ($2::text is null or h.class_id = (select id from sluice.job_class where name = $2))
+     and ($3::text is null or h.queue_id = (select id from sluice.queue where name = $3))
      and h.finished_at > statement_timestamp() - $7 * interval '1 millisecond'
-   order by h.id desc
-   limit $6`,
+     and h.finished_at < coalesce(timestamptz 'epoch' + $5 * interval '1 microsecond', 'infinity')
+   order by h.finished_at desc
+   fetch first $6 rows with ties`,
   (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit, f.withinMs],
 )
 
@@ -169,35 +184,18 @@ export interface QueueView {
   running: number
   /** Jobs whose name no running worker knows. */
   parked: number
+  /** There are so many that some pages of the table were counted for all. */
+  estimated: boolean
   oldest_ms: number | null
 }
 
+/** All queues, at a cost that does not grow with them. */
 export const listQueues = statement<void, QueueView>(
   'queue.list',
-  `with known as (
-     select c.id
-     from sluice.job_class c
-     where exists (select from sluice.worker w where c.name = any(w.jobs)
-                     and w.seen_at > clock_timestamp() - interval '2 minutes')
-   ), counted as (
-     select queue_id,
-       count(*) filter (where s.state = 'waiting') as waiting,
-       count(*) filter (where s.state = 'scheduled') as scheduled,
-       count(*) filter (where s.state = 'blocked') as blocked,
-       count(*) filter (where s.state = 'running') as running,
-       count(*) filter (where s.state <> 'running' and class_id not in (select id from known)) as parked,
-       min(run_at) filter (where s.state = 'waiting') as oldest
-     from ${listed} l
-     cross join sluice.job j
-     cross join lateral (select ${liveState} as state) s
-     group by queue_id
-   )
-   select q.name, q.paused, q.paused_by, q.rate_limit, q.rate_ms, coalesce(n.waiting, 0) as waiting,
-     coalesce(n.scheduled, 0) as scheduled, coalesce(n.blocked, 0) as blocked, coalesce(n.running, 0) as running,
-     coalesce(n.parked, 0) as parked,
-     round(1000 * extract(epoch from clock_timestamp() - n.oldest))::bigint as oldest_ms
+  `select q.name, q.paused, q.paused_by, q.rate_limit, q.rate_ms, n.waiting, n.scheduled, n.blocked, n.running, n.parked,
+     n.estimated, n.oldest_ms
    from sluice.queue q
-   left join counted n on n.queue_id = q.id
+   join sluice.queue_counts() n on n.queue = q.name
    order by q.name`,
   () => [],
 )

@@ -34,7 +34,7 @@ export const addList: CommandAdder = (parent, shell) => {
   addFilter(command)
     .option('--within <time>', 'how far back to look for those that succeeded, such as 1d (default: 1h)')
     .option('--limit <n>', 'how many at most', wholeNumber(1, 1_000), 50)
-    .option('--before <id>', 'only those before this job, for the next page', parseJobId)
+    .option('--before <n>', 'continue from here, as the page before says', parseJobId)
     .action((_: unknown, own: Command) => list(shell, own))
 }
 

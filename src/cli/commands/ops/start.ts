@@ -5,11 +5,13 @@ import { followToEnd } from '../../follow-to-end.ts'
 import { parseJson } from '../../json-option.ts'
 import { withSluice, type Session } from '../../session.ts'
 import type { CommandAdder, Shell } from '../../shell.ts'
+import { addWho, whoOf } from '../../who.ts'
 
 interface StartOptions extends BoundOptions {
   args?: string
   tenant?: string
   actor?: string
+  reason?: string
   wait?: boolean
   force?: boolean
 }
@@ -20,8 +22,7 @@ export const addStart: CommandAdder = (parent, shell) => {
     .description('start an operation of the configuration file; workers do the rest')
     .option('--args <json>', 'its args')
     .option('--tenant <tenant>', 'the customer that it belongs to')
-    .option('--actor <actor>', 'who starts it, for the record')
-  addBounds(command)
+  addBounds(addWho(command))
     .option('--force', 'start it although the checks refuse it; that is kept in its history')
     .option('--wait', 'watch it until it has ended; exit with 1 when it did not finish')
     .action((operation: string, _: unknown, own: Command) =>
@@ -31,8 +32,8 @@ export const addStart: CommandAdder = (parent, shell) => {
 
 async function start(shell: Shell, name: string, options: StartOptions): Promise<void> {
   const args = parseJson('--args', options.args)
-  const { tenant, actor } = options
-  const owner = { source: 'cli' as const, ...(tenant && { tenant }), ...(actor && { actor }) }
+  const { tenant } = options
+  const owner = { ...whoOf(options), ...(tenant && { tenant }) }
   const choices = { ...owner, ...boundsOf(options), force: options.force === true }
   await withSluice(shell, { options, configFile: 'required' }, async ({ sluice }) => {
     const started = await sluice.operations.startByName(name, args, choices)

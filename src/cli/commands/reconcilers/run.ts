@@ -1,19 +1,22 @@
 import type { Command } from 'commander'
 import { plural } from '../../figures.ts'
 import { withSluice } from '../../session.ts'
-import type { CommandAdder, GlobalOptions, Shell } from '../../shell.ts'
+import type { CommandAdder, Shell } from '../../shell.ts'
+import { addWho, whoOf, type WhoOptions } from '../../who.ts'
 
 export const addRun: CommandAdder = (parent, shell) => {
-  parent
+  const command = parent
     .command('run <reconciler>')
     .description('look for forgotten records now, and enqueue their jobs')
-    .action((name: string, _: unknown, command: Command) => run(shell, name, command.optsWithGlobals<GlobalOptions>()))
+  addWho(command).action((name: string, _: unknown, own: Command) =>
+    run(shell, name, own.optsWithGlobals<WhoOptions>()),
+  )
 }
 
-async function run(shell: Shell, name: string, options: GlobalOptions): Promise<void> {
+async function run(shell: Shell, name: string, options: WhoOptions): Promise<void> {
   const { output } = shell
   await withSluice(shell, { options, configFile: 'required' }, async ({ sluice }) => {
-    const { found, enqueued, duplicates, refused, error } = await sluice.reconcilers.run(name)
+    const { found, enqueued, duplicates, refused, error } = await sluice.reconcilers.run(name, whoOf(options))
     if (output.json) return output.record({ name, found, enqueued, duplicates, refused, error })
     output.data(
       ['green', '✓'],

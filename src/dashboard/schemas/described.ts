@@ -1,0 +1,12 @@
+import type { Answers } from '../answers.ts'
+import { list, number, nullable, object, optional, text, type Arrived, type Schema } from './schema.ts'
+
+/** A description for each route: one that is missing or does not fit does not compile. */
+export type Described = { readonly [N in keyof Answers]: Schema<Arrived<Answers[N]>> }
+
+export const errorRecord = object({ name: text, message: text, code: optional(text), stack: optional(text) })
+
+/** The values of a key, one for each of its columns. */
+export const keys = list(text)
+
+export const percentiles = object({ p50Ms: nullable(number), p95Ms: nullable(number) })

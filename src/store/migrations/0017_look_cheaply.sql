@@ -1,0 +1,148 @@
+-- What pages and alerts ask for at any moment costs the same, however much there is.
+
+-- The latest jobs that succeeded, page by page. An index on their ids would not do: who looks for the last hour would
+-- walk past all that ended before.
+create index job_history_finished_at_idx on sluice.job_history (finished_at);
+
+-- What tells one failure of a class of jobs from another: how it ended, the kind of error, and the message without what
+-- differs from job to job (ids, numbers, quoted values).
+create function sluice.failure_of(p_outcome text, p_reason text, p_error jsonb) returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select md5(p_outcome || E'\n' || coalesce(e.name, '') || E'\n' || coalesce(e.code, '') || E'\n'
+    || regexp_replace(left(coalesce(e.message, p_reason), 400),
+      '"[^"]*"|''[^'']*''|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9]+', '#', 'g'))
+  from (select) one
+  left join jsonb_to_record(case jsonb_typeof(p_error) when 'object' then p_error end) e(name text, code text, message text)
+    on true
+$$;
+
+-- Written with the job: who groups ten thousand of them reads no error but the latest of each group.
+alter table sluice.job_dead
+  add column failure text generated always as (sluice.failure_of(outcome, reason, error)) stored;
+
+-- What is in each queue. At most p_most jobs of each queue, state and priority are looked at; a queue with more is
+-- estimated from some pages of the table, always the same ones, so that its course is smooth. Due is what could run now
+-- and nobody has claimed, or would but for others with its key; parked, what no running worker knows the name of.
+create function sluice.queue_counts(p_most integer default 2000, p_pages integer default 400)
+returns table (queue text, due bigint, waiting bigint, scheduled bigint, blocked bigint, running bigint, parked bigint,
+  estimated boolean, oldest_ms bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  claimed int8multirange;
+  known integer[];
+  pages real := pg_relation_size('sluice.job') / current_setting('block_size')::real;
+  percent real := least(100, 100 * p_pages / greatest(pages, 1));
+begin
+  select coalesce(range_agg(r), '{}') into claimed from sluice.job_claim k, unnest(k.job_ids) r;
+  select coalesce(array_agg(c.id), '{}') into known
+  from sluice.job_class c
+  where exists (select from sluice.worker w
+    where c.name = any(w.jobs) and w.seen_at > clock_timestamp() - interval '2 minutes');
+  return query
+  with looked as materialized (
+    select l.id, l.queue_id, l.class_id, l.claim_id, l.state, l.run_at, l.nth = p_most as cut
+    from sluice.queue q
+    cross join lateral (
+      select i.*, row_number() over (partition by i.state, i.priority) as nth
+      from unnest(array[0, 1, 2]::smallint[]) p(priority)
+      cross join lateral (
+        (select j.* from sluice.job j
+         where j.state = 0 and j.queue_id = q.id and j.priority = p.priority order by j.id limit p_most)
+        union all
+        (select j.* from sluice.job j
+         where j.state = 4 and j.queue_id = q.id and j.priority = p.priority order by j.id limit p_most)) i
+      union all
+      select i.*, row_number() over () as nth
+      from (select j.* from sluice.job j
+            where j.state = 2 and j.queue_id = q.id order by j.run_at limit p_most) i) l
+  ), behind as materialized (
+    -- Behind others with the same key, now or then. Their indexes do not know queues.
+    select i.id, i.queue_id, i.class_id, i.claim_id, i.state, i.run_at,
+      count(*) over (partition by i.state) = p_most as cut
+    from ((select j.* from sluice.job j where j.state = 1 limit p_most)
+          union all
+          (select j.* from sluice.job j where j.state = 3 order by j.run_at limit p_most)) i
+  ), cuts as materialized (
+    select q.id as queue_id
+    from sluice.queue q
+    where exists (select from looked l where l.queue_id = q.id and l.cut) or exists (select from behind b where b.cut)
+  ), jobs as (
+    select false as sampled, l.* from looked l
+    union all
+    select false, b.* from behind b
+    union all
+    select true, j.id, j.queue_id, j.class_id, j.claim_id, j.state, j.run_at, false
+    from sluice.job j tablesample system (percent) repeatable (7)
+    where exists (select from cuts)
+  ), sums as (
+    select j.sampled, j.queue_id,
+      count(*) filter (where j.state in (0, 4)) as waiting,
+      count(*) filter (where j.state in (2, 3)) as scheduled,
+      count(*) filter (where j.state = 1) as blocked,
+      count(*) filter (where j.class_id <> all(known)) as parked,
+      count(*) filter (where d.due) as due,
+      min(j.run_at) filter (where d.due) as oldest
+    from jobs j
+    cross join lateral (
+      select j.state in (0, 1, 4) or j.state = 2 and j.run_at <= statement_timestamp() as due) d
+    where j.claim_id is null and not (j.state = 0 and claimed @> j.id)
+    group by j.sampled, j.queue_id
+  ), runs as (
+    select j.queue_id, count(*) as jobs
+    from sluice.job_claim k
+    cross join lateral unnest(k.job_ids) r
+    join sluice.job j on j.id >= lower(r) and j.id < upper(r) and (j.claim_id = k.id or j.state = 0)
+    group by j.queue_id
+  )
+  select q.name, n.due, n.waiting, n.scheduled, n.blocked, coalesce(r.jobs, 0), n.parked,
+    c.queue_id is not null and percent < 100,
+    case when n.oldest is not null
+      then greatest(0, round(1000 * extract(epoch from statement_timestamp() - n.oldest))) end::bigint
+  from sluice.queue q
+  left join cuts c on c.queue_id = q.id
+  left join runs r on r.queue_id = q.id
+  cross join lateral (
+    -- What was counted is there; what the pages stand for may be more.
+    select coalesce(max(s.due * s.weight), 0)::bigint as due, coalesce(max(s.waiting * s.weight), 0)::bigint as waiting,
+      coalesce(max(s.scheduled * s.weight), 0)::bigint as scheduled,
+      coalesce(max(s.blocked * s.weight), 0)::bigint as blocked,
+      coalesce(max(s.parked * s.weight), 0)::bigint as parked, min(s.oldest) as oldest
+    from (select s.*, case when s.sampled then 100 / percent else 1 end as weight from sums s
+          where s.queue_id = q.id and (not s.sampled or c.queue_id is not null)) s) n;
+end
+$$;
+
+-- How long the queues are, for samples and alerts.
+create or replace function sluice.queue_depths(p_most integer default 2000, p_pages integer default 400)
+returns table (queue text, depth bigint, estimated boolean, oldest_ms bigint)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select c.queue, c.due, c.estimated, c.oldest_ms from sluice.queue_counts(p_most, p_pages) c
+$$;
+
+-- Locks a batch of jobs for who is about to change it, and gives the state that it is in; null: there is none.
+create function sluice.lock_job_batch(p_id bigint) returns text
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  b sluice.job_batch;
+begin
+  select * into b from sluice.job_batch where id = p_id for update;
+  if found then
+    return case when b.cancelled_at is not null then 'cancelling' when b.sealed_at is null then 'open' else 'sealed' end;
+  end if;
+  return (select h.outcome from sluice.job_batch_history h where h.id = p_id);
+end
+$$;
+
+revoke all on function sluice.lock_job_batch(bigint) from public;
