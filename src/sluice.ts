@@ -24,6 +24,7 @@ import { ReconcilerCrew } from './reconcilers/crew.ts'
 import type { ReconcilerDefinition, ReconcilerRegistry } from './reconcilers/define.ts'
 import { Reconcilers } from './reconcilers/reconcilers.ts'
 import type { Crew } from './runtime/crew.ts'
+import { drain } from './runtime/drain.ts'
 import { Registry } from './runtime/registry.ts'
 import { ScheduleBench } from './schedules/bench.ts'
 import { ScheduleCrew } from './schedules/crew.ts'
@@ -37,6 +38,7 @@ import { Samples } from './samples/samples.ts'
 import { SweepCrew } from './sweeps/crew.ts'
 import type { SweepRegistry } from './sweeps/define.ts'
 import { Sweeps } from './sweeps/sweeps.ts'
+import type { Who } from './store/audit.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { listWorkers, type WorkerView } from './store/jobs/views.ts'
 import { migrateDatabase, schemaStatus, type MigrationResult } from './store/migrate.ts'
@@ -159,7 +161,7 @@ export class Sluice implements AsyncDisposable {
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
-    if (this.#shift !== undefined) return
+    if (this.#shift !== undefined && !this.#shift.worker.stopped) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
     const [enqueue, batch] = [this.#enqueue, this.#batch]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
@@ -169,8 +171,12 @@ export class Sluice implements AsyncDisposable {
     const { queues, concurrency } = this.#config.jobWorker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
-    const { names: sweeps } = this.#sweepRegistry
-    const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
+    const skills = {
+      jobs: registry.names,
+      sweeps: this.#sweepRegistry.names,
+      queues: Object.keys(queues ?? {}),
+      concurrency,
+    }
     const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
     await database.replica?.check(database.control)
     const governor = this.#govern(database)
@@ -188,8 +194,7 @@ export class Sluice implements AsyncDisposable {
     await this.#shift?.worker.stop()
     this.#shift = undefined
     const [governor, database] = [this.#governor, this.#database]
-    this.#governor = undefined
-    this.#database = undefined
+    ;[this.#governor, this.#database] = [undefined, undefined]
     await governor?.close()
     // A connection that never opened needs no closing.
     await database?.then((open) => this.#recorder.close(open).then(() => open.close())).catch(() => undefined)
@@ -208,8 +213,7 @@ export class Sluice implements AsyncDisposable {
 
   /** The names of migrations that this release brings and the database lacks. */
   async pendingMigrations(): Promise<string[]> {
-    const { control } = await this.#connect()
-    return (await schemaStatus(control)).pending.map(({ name }) => name)
+    return (await schemaStatus((await this.#connect()).control)).pending.map(({ name }) => name)
   }
 
   /** Looks at everything that commonly goes wrong; each finding says what to do. */
@@ -236,6 +240,11 @@ export class Sluice implements AsyncDisposable {
   /** The workers that are there, with what they can do and what they hold. */
   async workers(): Promise<WorkerView[]> {
     return listWorkers((await this.#connect()).control)
+  }
+
+  /** Asks a worker to end: it takes no new work, finishes what it runs, and goes. False: it was asked before. */
+  async drain(workerId: string, who: Who = {}): Promise<boolean> {
+    return drain(await this.#connect(), workerId, who)
   }
 
   /**

@@ -47,6 +47,13 @@ interface Shown {
   verbs: string[]
 }
 
+/** A file, in pieces. */
+export interface FileAnswer {
+  name: string
+  type: string
+  pieces: AsyncIterable<string>
+}
+
 /** What each route answers. */
 export interface Answers {
   session: {
@@ -67,6 +74,7 @@ export interface Answers {
     quarantine: QuarantineGroup[]
     quarantineMore: boolean
   }
+  'operations.planned': { plan: OperationPlan; madeAt: Date }
   'operations.pause': { operation: OperationStatus }
   'operations.resume': { operation: OperationStatus }
   'operations.cancel': { operation: OperationStatus }
@@ -82,8 +90,10 @@ export interface Answers {
   'jobs.run': { job: JobStatus }
   'jobs.cancel': { job: JobStatus }
   'jobs.discard': { job: JobStatus }
+  'jobs.bulk': { jobId: number }
   failures: { groups: FailureGroup[]; looked: number }
   'failures.act': { jobId: number }
+  'failures.bulk': { jobIds: number[] }
   queues: { queues: QueueStatus[] }
   'queues.pause': { queue: QueueStatus }
   'queues.resume': { queue: QueueStatus }
@@ -100,7 +110,9 @@ export interface Answers {
   'samples.queues': { samples: QueueSample[]; everyMs: number }
   'samples.signals': { samples: SignalSample[]; everyMs: number }
   audit: AuditPage
+  'audit.export': FileAnswer
   workers: { workers: WorkerView[] }
+  'workers.drain': { workers: WorkerView[] }
   health: { findings: Finding[]; alerts: Alert[] }
   about: {
     version: string

@@ -80,7 +80,7 @@ export class Worker {
     const { control } = this.#deps.database
     await checkSchema(control)
     await beat(control, this.#row)
-    this.#leases.start((error) => this.#die(error))
+    this.#leases.start({ onDeath: (error) => this.#die(error), onDrain: () => void this.#drain() })
     const { pid, operations, jobs, sweeps } = this.#row
     const { telemetry, keeps = { schedules: [], reconcilers: [] } } = this.#deps
     telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs, sweeps, ...keeps })
@@ -95,6 +95,20 @@ export class Worker {
     const trusted = (signal: AbortSignal): Promise<void> => this.#trusted(signal)
     const shift = { workerId: this.id, leaseMs, stopping, ending, trusted }
     return (this.#deps.crews ?? []).map((crew) => crew.work(shift))
+  }
+
+  /** It has ended, or is about to. */
+  get stopped(): boolean {
+    return this.#stopping.signal.aborted
+  }
+
+  /** Somebody has asked it to end: takes nothing new, lets what runs end in its own time, and leaves. */
+  async #drain(): Promise<void> {
+    if (this.stopped) return
+    this.#deps.telemetry.emit('worker.draining', { workerId: this.id })
+    this.#stopping.abort()
+    await this.#loops
+    await this.stop()
   }
 
   /** Lets current sub-batches end, gives the batches back, and leaves. The leases go last. */

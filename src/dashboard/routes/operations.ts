@@ -3,6 +3,7 @@ import type { Tallies } from '../answers.ts'
 import { contract } from '../contract.ts'
 import { whoOf, type Call, type Handlers } from '../handlers.ts'
 import { quarantineGroups } from '../quarantine-groups.ts'
+import { planned } from '../planned.ts'
 import { includes, type Role } from '../roles.ts'
 
 type Verb = Exclude<OperationVerb, 'finalize'>
@@ -46,6 +47,7 @@ export const operations: Handlers<
   | 'operations'
   | 'operations.get'
   | 'operations.records'
+  | 'operations.planned'
   | `operations.${Verb}`
   | 'definitions'
   | 'operations.plan'
@@ -84,6 +86,7 @@ export const operations: Handlers<
       quarantineMore: quarantined.length === 1_000,
     }
   },
+  'operations.planned': ({ input: { id }, desk: { look } }) => planned(look, id),
   'operations.pause': act('pause'),
   'operations.resume': act('resume'),
   'operations.cancel': act('cancel'),
