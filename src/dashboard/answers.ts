@@ -47,6 +47,11 @@ interface Shown {
   verbs: string[]
 }
 
+/** A plan without what EXPLAIN says of its statements: the values of args that nobody may see are in there. */
+export type ShownPlan = Omit<OperationPlan, 'statements'> & {
+  statements: Omit<OperationPlan['statements'][number], 'plan'>[]
+}
+
 /** A file, in pieces. */
 export interface FileAnswer {
   name: string
@@ -74,7 +79,7 @@ export interface Answers {
     quarantine: QuarantineGroup[]
     quarantineMore: boolean
   }
-  'operations.planned': { plan: OperationPlan; madeAt: Date }
+  'operations.planned': { plan: ShownPlan; madeAt: Date }
   'operations.pause': { operation: OperationStatus }
   'operations.resume': { operation: OperationStatus }
   'operations.cancel': { operation: OperationStatus }

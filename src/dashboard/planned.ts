@@ -16,9 +16,14 @@ export async function planned(look: Sluice, id: string): Promise<Planned> {
   const known = plans.get(id)
   if (known !== undefined && now - known.at < keptMs) return known.plan
   if (plans.size >= mostKept) plans.clear()
-  const plan = look.operations.records.plan(id).then((made) => ({ plan: made, madeAt: new Date() }))
+  const plan = make(look, id)
   plans.set(id, { at: now, plan })
   // A failure is told to who asked, and is not kept.
   plan.catch(() => plans.delete(id))
   return plan
+}
+
+async function make(look: Sluice, id: string): Promise<Planned> {
+  const { statements, ...rest } = await look.operations.records.plan(id)
+  return { plan: { ...rest, statements: statements.map(({ plan: _plan, ...one }) => one) }, madeAt: new Date() }
 }

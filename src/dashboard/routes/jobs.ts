@@ -71,8 +71,8 @@ async function actOnGroups(
   call: Call<'failures.act' | 'failures.bulk'>,
   { fingerprints, action, expectedJobs }: { fingerprints: string[]; action: 'retry' | 'discard'; expectedJobs: number },
 ): Promise<number[]> {
-  const { jobs } = call.desk.act
-  const groups = (await jobs.failures()).filter(({ fingerprint }) => fingerprints.includes(fingerprint))
+  const { jobs: book } = call.desk.act
+  const groups = (await book.failures()).filter(({ fingerprint }) => fingerprints.includes(fingerprint))
   const there = groups.reduce((sum, group) => sum + group.jobs, 0)
   if (groups.length === 0 || there > expectedJobs) {
     throw new SluiceError('STATE_CHANGED', {
@@ -82,7 +82,7 @@ async function actOnGroups(
   }
   const ids: number[] = []
   for (const { state, name, fingerprint } of groups) {
-    ids.push((await jobs.bulk(action, { states: [state], name, fingerprint }, whoOf(call))).id)
+    ids.push((await book.bulk(action, { states: [state], name, fingerprint }, whoOf(call))).id)
   }
   return ids
 }
