@@ -161,7 +161,7 @@ export class Sluice implements AsyncDisposable {
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
-    if (this.#shift !== undefined && !this.#shift.worker.stopped) return
+    if (this.#shift !== undefined && !this.#shift.worker.gone) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
     const [enqueue, batch] = [this.#enqueue, this.#batch]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })

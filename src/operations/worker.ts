@@ -63,6 +63,7 @@ export class Worker {
   readonly #ending = new AbortController()
   #loops: Promise<unknown> | undefined
   #stopped: Promise<void> | undefined
+  #gone = false
 
   constructor(options: WorkerOptions, deps: Deps) {
     this.#options = options
@@ -97,14 +98,14 @@ export class Worker {
     return (this.#deps.crews ?? []).map((crew) => crew.work(shift))
   }
 
-  /** It has ended, or is about to. */
-  get stopped(): boolean {
-    return this.#stopping.signal.aborted
+  /** It has ended, whoever wanted that. */
+  get gone(): boolean {
+    return this.#gone
   }
 
   /** Somebody has asked it to end: takes nothing new, lets what runs end in its own time, and leaves. */
   async #drain(): Promise<void> {
-    if (this.stopped) return
+    if (this.#stopping.signal.aborted) return
     this.#deps.telemetry.emit('worker.draining', { workerId: this.id })
     this.#stopping.abort()
     await this.#loops
@@ -129,6 +130,7 @@ export class Worker {
     await this.#leases[Symbol.asyncDispose]()
     // Without a database the row is forgotten by the others after a while.
     await leave(this.#deps.database.control, { id: this.id }).catch(() => undefined)
+    this.#gone = true
     this.#deps.telemetry.emit('worker.stopped', { workerId: this.id })
   }
 

@@ -47,7 +47,7 @@ function optionsOf(shown: () => ChartProps, { width, point }: Canvas): uPlot.Opt
     legend: { show: false },
     padding: [8, 18, 0, 0],
     scales: {
-      x: { range: (_, least, most) => [...(shown().span ?? [least, most])] as [number, number] },
+      x: { range: (_, least, most) => spanOf(shown().span ?? [least, most]) },
       y: { range: (_, least, most) => [Math.min(0, least ?? 0), share ? 1 : Math.max(1, most ?? 1) * 1.08] },
     },
     axes: [
@@ -81,6 +81,11 @@ function optionsOf(shown: () => ChartProps, { width, point }: Canvas): uPlot.Opt
       setCursor: [(chart) => point(chart.cursor.idx ?? undefined)],
     },
   }
+}
+
+/** A single moment is shown with some time around it. */
+function spanOf([from, to]: readonly [number, number]): [number, number] {
+  return from === to ? [from - 30, to + 30] : [from, to]
 }
 
 interface Canvas {
