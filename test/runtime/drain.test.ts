@@ -5,17 +5,23 @@ import { testDatabase } from '../support/database.ts'
 import { jobWorker, shortLease, startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 
+function deferred(): { promise: Promise<void>; resolve: () => void } {
+  let resolve!: () => void
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
 test('a drained worker takes no new work, finishes what it runs however long that takes, and goes', async () => {
   await using db = await testDatabase()
-  let finish: () => void = () => undefined
+  const { promise: over, resolve: finish } = deferred()
   const told: string[] = []
   const long = defineJob({
     name: 'long',
     perform: async ({ signal }) => {
       signal.addEventListener('abort', () => told.push('abort'))
-      await new Promise<void>((resolve) => {
-        finish = resolve
-      })
+      await over
     },
   })
   const short = defineJob({ name: 'short', perform: () => undefined })
