@@ -89,7 +89,7 @@ export interface Answers {
   definitions: { definitions: StartableOperation[] }
   'operations.plan': { plan: OperationPlan }
   'operations.start': StartedOperation
-  jobs: JobPage
+  jobs: Omit<JobPage, 'jobs'> & { jobs: (JobStatus & Shown)[] }
   'jobs.get': { job: JobStatus & Shown & { attempts: JobAttempt[] } }
   'jobs.retry': { job: JobStatus }
   'jobs.run': { job: JobStatus }

@@ -1,6 +1,7 @@
 import { SluiceError, type JobState, type JobStatus } from '../../index.ts'
-import { whoOf, type Call, type Handlers } from '../handlers.ts'
-import { includes } from '../roles.ts'
+import { contract } from '../contract.ts'
+import { shownRole, whoOf, type Call, type Handlers } from '../handlers.ts'
+import { includes, type Role } from '../roles.ts'
 
 type Verb = 'retry' | 'run' | 'cancel' | 'discard'
 
@@ -10,6 +11,13 @@ const from: Record<Verb, readonly JobState[]> = {
   run: ['scheduled'],
   cancel: ['waiting', 'scheduled', 'blocked', 'running'],
   discard: ['waiting', 'scheduled', 'blocked', 'dead', 'quarantined'],
+}
+
+/** What somebody of a role may do to a job in its state. */
+function verbsFor({ state }: JobStatus, role: Role): Verb[] {
+  return (Object.keys(from) as Verb[]).filter(
+    (verb) => from[verb].includes(state) && includes(role, contract[`jobs.${verb}`].role),
+  )
 }
 
 const act =
@@ -34,14 +42,14 @@ export function checkState(what: string, state: string, expectedState: string): 
 export const jobs: Handlers<
   'jobs' | 'jobs.get' | `jobs.${Verb}` | 'jobs.bulk' | 'failures' | 'failures.act' | 'failures.bulk'
 > = {
-  async jobs({ input: { before, within, ...query }, desk }) {
+  async jobs({ input: { before, within, ...query }, visitor, desk }) {
     const span = within === undefined ? {} : { within: within as `${number}h` }
-    return desk.look.jobs.list({ ...query, ...span, before: before ?? null, limit: query.limit ?? 50 })
+    const page = await desk.look.jobs.list({ ...query, ...span, before: before ?? null, limit: query.limit ?? 50 })
+    return { ...page, jobs: page.jobs.map((job) => ({ ...job, verbs: verbsFor(job, shownRole({ visitor, desk })) })) }
   },
   async 'jobs.get'({ input: { id }, visitor, desk }) {
     const job = await desk.look.jobs.get(id)
-    const verbs = (Object.keys(from) as Verb[]).filter((verb) => from[verb].includes(job.state))
-    return { job: { ...job, verbs: includes(visitor.role, 'operator') ? verbs : [] } }
+    return { job: { ...job, verbs: verbsFor(job, shownRole({ visitor, desk })) } }
   },
   'jobs.retry': act('retry'),
   'jobs.run': act('run'),

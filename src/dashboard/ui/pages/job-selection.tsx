@@ -9,14 +9,6 @@ import { capital, plural, words } from '../words.ts'
 type Job = Answer<'jobs'>['jobs'][number]
 type Action = 'retry' | 'run' | 'cancel' | 'discard'
 
-/** From which states an action does something, as on the server. */
-const from: Record<Action, readonly string[]> = {
-  run: ['scheduled'],
-  retry: ['dead', 'discarded', 'cancelled', 'quarantined'],
-  cancel: ['waiting', 'scheduled', 'blocked', 'running'],
-  discard: ['waiting', 'scheduled', 'blocked', 'dead', 'quarantined'],
-}
-
 const texts: Record<Action, (jobs: string) => string> = {
   run: (jobs) => `${jobs} will run now instead of later.`,
   retry: (jobs) => `${jobs} will run again as if new.`,
@@ -50,8 +42,8 @@ export function JobActions({ jobs, selection }: { jobs: readonly Job[]; selectio
   }
   return (
     <ChoiceBar of={selection} noun="job">
-      {(Object.keys(from) as Action[]).map((action) => {
-        const fit = chosen.filter(({ state }) => from[action].includes(state))
+      {(Object.keys(texts) as Action[]).map((action) => {
+        const fit = chosen.filter(({ verbs }) => verbs.includes(action))
         if (fit.length === 0) return null
         return (
           <button

@@ -4,7 +4,6 @@ import { useLive } from '../live.ts'
 import { Chip, Empty, Head, Shown, Table, When } from '../parts.tsx'
 import { base, go, usePlace, withQuery, type Place } from '../router.ts'
 import { Choice, useSelection } from '../selection.tsx'
-import { may, useSession } from '../session.ts'
 import { capital, duration } from '../words.ts'
 import { JobActions } from './job-selection.tsx'
 
@@ -124,10 +123,8 @@ function Filters({ place, view }: { place: Place; view: View }): JSX.Element {
 
 function JobTable({ jobs, view }: { jobs: readonly Job[]; view: View }): JSX.Element {
   const over = view === 'succeeded' || view === 'failed'
-  const session = useSession()
   const selection = useSelection(jobs.map(({ id }) => id))
-  // What has succeeded stays as it is.
-  const choosing = may(session, 'operator') && view !== 'succeeded'
+  const choosing = jobs.some(({ verbs }) => verbs.length > 0)
   const heads = [
     ...(choosing ? [{ title: 'Chosen', class: 'choice' }] : []),
     'Id',
