@@ -114,14 +114,25 @@ const dataOf = ({ times, lines }: ChartProps): uPlot.AlignedData =>
   [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData
 
 /** Writes into the legend what the lines show at a moment. Not a render: the pointer moves often. */
-function tell(legend: HTMLUListElement | null, { lines, times, unit }: ChartProps, at: number | undefined): void {
+function tell(
+  legend: HTMLUListElement | null,
+  { lines, times, unit, marks = [] }: ChartProps,
+  at: number | undefined,
+): void {
   const values = legend?.querySelectorAll('b') ?? []
   for (const [index, place] of [...values].entries()) {
     const value = at === undefined ? undefined : lines[index]?.values[at]
     place.textContent = value === undefined || value === null ? '' : unit(value)
   }
-  const [moment, seconds] = [legend?.querySelector('.moment'), at === undefined ? undefined : times[at]]
-  if (moment) moment.textContent = seconds === undefined ? '' : clock(new Date(seconds * 1_000).toISOString())
+  const moment = legend?.querySelector('.moment')
+  if (moment) moment.textContent = at === undefined ? '' : momentOf({ times, marks }, at)
+}
+
+/** The time of day, and what happened between this moment and the next. */
+function momentOf({ times, marks = [] }: Pick<ChartProps, 'times' | 'marks'>, at: number): string {
+  const [from = 0, to = Number.POSITIVE_INFINITY] = [times[at], times[at + 1]]
+  const labels = marks.filter((mark) => mark.at >= from && mark.at < to).map(({ label }) => label)
+  return [clock(new Date(from * 1_000).toISOString()), ...labels].join(' · ')
 }
 
 /** Lines over time, with a legend that shows the values at the pointer. */
