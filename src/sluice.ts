@@ -44,6 +44,7 @@ import { listWorkers, type WorkerView } from './store/jobs/views.ts'
 import { migrateDatabase, schemaStatus, type MigrationResult } from './store/migrate.ts'
 import type { EventName, Events } from './telemetry/events.ts'
 import { logEvents, type LogOptions } from './telemetry/log.ts'
+import { replicaNews } from './telemetry/replica-news.ts'
 import { Telemetry, type AnyEvent } from './telemetry/telemetry.ts'
 
 /**
@@ -171,12 +172,8 @@ export class Sluice implements AsyncDisposable {
     const { queues, concurrency } = this.#config.jobWorker
     const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
     const clock = new ScheduleCrew({ database, telemetry, ...kept })
-    const skills = {
-      jobs: registry.names,
-      sweeps: this.#sweepRegistry.names,
-      queues: Object.keys(queues ?? {}),
-      concurrency,
-    }
+    const { names: sweeps } = this.#sweepRegistry
+    const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
     const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
     await database.replica?.check(database.control)
     const governor = this.#govern(database)
@@ -194,7 +191,8 @@ export class Sluice implements AsyncDisposable {
     await this.#shift?.worker.stop()
     this.#shift = undefined
     const [governor, database] = [this.#governor, this.#database]
-    ;[this.#governor, this.#database] = [undefined, undefined]
+    this.#governor = undefined
+    this.#database = undefined
     await governor?.close()
     // A connection that never opened needs no closing.
     await database?.then((open) => this.#recorder.close(open).then(() => open.close())).catch(() => undefined)
@@ -292,11 +290,7 @@ export class Sluice implements AsyncDisposable {
   }
 
   #connect(): Promise<Database> {
-    const say = (reason: string | null): void =>
-      reason === null
-        ? this.#telemetry.emit('replica.used', { purpose: 'reads' })
-        : this.#telemetry.emit('replica.skipped', { reason })
-    this.#database ??= openDatabase(this.#config.database, say).catch((error: unknown) => {
+    this.#database ??= openDatabase(this.#config.database, replicaNews(this.#telemetry)).catch((error: unknown) => {
       this.#database = undefined
       throw error
     })
