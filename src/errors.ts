@@ -54,6 +54,7 @@ export type SluiceErrorCode =
   | 'TABLE_INVALID'
   | 'TABLE_NOT_FOUND'
   | 'WINDOW_INVALID'
+  | 'WORKER_NOT_FOUND'
 
 /** What a {@link SluiceError} is made of. `message` says what happened and then what to do. */
 export interface SluiceErrorParts {

@@ -24,6 +24,7 @@ import { ReconcilerCrew } from './reconcilers/crew.ts'
 import type { ReconcilerDefinition, ReconcilerRegistry } from './reconcilers/define.ts'
 import { Reconcilers } from './reconcilers/reconcilers.ts'
 import type { Crew } from './runtime/crew.ts'
+import { drain, type DrainOptions } from './runtime/drain.ts'
 import { Registry } from './runtime/registry.ts'
 import { ScheduleBench } from './schedules/bench.ts'
 import { ScheduleCrew } from './schedules/crew.ts'
@@ -42,6 +43,7 @@ import { listWorkers, type WorkerView } from './store/jobs/views.ts'
 import { migrateDatabase, schemaStatus, type MigrationResult } from './store/migrate.ts'
 import type { EventName, Events } from './telemetry/events.ts'
 import { logEvents, type LogOptions } from './telemetry/log.ts'
+import { replicaNews } from './telemetry/replica-news.ts'
 import { Telemetry, type AnyEvent } from './telemetry/telemetry.ts'
 
 /**
@@ -159,7 +161,7 @@ export class Sluice implements AsyncDisposable {
 
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
-    if (this.#shift !== undefined) return
+    if (this.#shift !== undefined && !this.#shift.worker.gone) return
     const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
     const [enqueue, batch] = [this.#enqueue, this.#batch]
     const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
@@ -208,8 +210,7 @@ export class Sluice implements AsyncDisposable {
 
   /** The names of migrations that this release brings and the database lacks. */
   async pendingMigrations(): Promise<string[]> {
-    const { control } = await this.#connect()
-    return (await schemaStatus(control)).pending.map(({ name }) => name)
+    return (await schemaStatus((await this.#connect()).control)).pending.map(({ name }) => name)
   }
 
   /** Looks at everything that commonly goes wrong; each finding says what to do. */
@@ -236,6 +237,11 @@ export class Sluice implements AsyncDisposable {
   /** The workers that are there, with what they can do and what they hold. */
   async workers(): Promise<WorkerView[]> {
     return listWorkers((await this.#connect()).control)
+  }
+
+  /** Asks a worker to end: it takes no new work, finishes what it runs, and goes. False: it was asked before. */
+  async drain(workerId: string, who: DrainOptions = {}): Promise<boolean> {
+    return drain(await this.#connect(), workerId, who)
   }
 
   /**
@@ -283,11 +289,7 @@ export class Sluice implements AsyncDisposable {
   }
 
   #connect(): Promise<Database> {
-    const say = (reason: string | null): void =>
-      reason === null
-        ? this.#telemetry.emit('replica.used', { purpose: 'reads' })
-        : this.#telemetry.emit('replica.skipped', { reason })
-    this.#database ??= openDatabase(this.#config.database, say).catch((error: unknown) => {
+    this.#database ??= openDatabase(this.#config.database, replicaNews(this.#telemetry)).catch((error: unknown) => {
       this.#database = undefined
       throw error
     })

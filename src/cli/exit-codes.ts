@@ -71,4 +71,5 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   TABLE_INVALID: 'usage',
   TABLE_NOT_FOUND: 'usage',
   WINDOW_INVALID: 'usage',
+  WORKER_NOT_FOUND: 'failed',
 }

@@ -47,6 +47,18 @@ interface Shown {
   verbs: string[]
 }
 
+/** A plan without what EXPLAIN says of its statements: the values of args that nobody may see are in there. */
+export type ShownPlan = Omit<OperationPlan, 'statements'> & {
+  statements: Omit<OperationPlan['statements'][number], 'plan'>[]
+}
+
+/** A file, in pieces. */
+export interface FileAnswer {
+  name: string
+  type: string
+  pieces: AsyncIterable<string>
+}
+
 /** What each route answers. */
 export interface Answers {
   session: {
@@ -67,6 +79,7 @@ export interface Answers {
     quarantine: QuarantineGroup[]
     quarantineMore: boolean
   }
+  'operations.planned': { plan: ShownPlan; madeAt: Date }
   'operations.pause': { operation: OperationStatus }
   'operations.resume': { operation: OperationStatus }
   'operations.cancel': { operation: OperationStatus }
@@ -76,14 +89,16 @@ export interface Answers {
   definitions: { definitions: StartableOperation[] }
   'operations.plan': { plan: OperationPlan }
   'operations.start': StartedOperation
-  jobs: JobPage
+  jobs: Omit<JobPage, 'jobs'> & { jobs: (JobStatus & Shown)[] }
   'jobs.get': { job: JobStatus & Shown & { attempts: JobAttempt[] } }
   'jobs.retry': { job: JobStatus }
   'jobs.run': { job: JobStatus }
   'jobs.cancel': { job: JobStatus }
   'jobs.discard': { job: JobStatus }
+  'jobs.bulk': { jobId: number }
   failures: { groups: FailureGroup[]; looked: number }
   'failures.act': { jobId: number }
+  'failures.bulk': { jobIds: number[] }
   queues: { queues: QueueStatus[] }
   'queues.pause': { queue: QueueStatus }
   'queues.resume': { queue: QueueStatus }
@@ -100,7 +115,9 @@ export interface Answers {
   'samples.queues': { samples: QueueSample[]; everyMs: number }
   'samples.signals': { samples: SignalSample[]; everyMs: number }
   audit: AuditPage
+  'audit.export': FileAnswer
   workers: { workers: WorkerView[] }
+  'workers.drain': { workers: WorkerView[] }
   health: { findings: Finding[]; alerts: Alert[] }
   about: {
     version: string

@@ -1,4 +1,5 @@
 import { Hono, type Context } from 'hono'
+import type { FileAnswer } from './answers.ts'
 import { contract, type Route, type RouteName } from './contract.ts'
 import { failureOf } from './failure.ts'
 import { notice, pageFile, shell } from './files.ts'
@@ -12,7 +13,7 @@ import { includes, visitorOf, type Visitor } from './roles.ts'
 import { handlers } from './routes/index.ts'
 import { openStream, type Streams } from './streams.ts'
 import type { Pass } from './token.ts'
-import { toWire } from './wire.ts'
+import { fileToWire, toWire } from './wire.ts'
 
 /** What the app is made of. */
 export interface AppParts {
@@ -69,7 +70,8 @@ async function answer(name: RouteName, c: Context<Env>, desk: Desk): Promise<Res
   const refusal = refusalFor(name, visitor, desk)
   if (refusal !== undefined) return refuse(refusal)
   const input = await inputOf(contract[name], c.req.raw, c.req.param())
-  return json(toWire(await handlerOf(name)({ input, visitor, desk })))
+  const given = await handlerOf(name)({ input, visitor, desk })
+  return (contract[name] as Route).file === undefined ? json(toWire(given)) : fileOf(given as FileAnswer)
 }
 
 /** The table of handlers has one for each name; that they fit together is checked where the table is made. */
@@ -110,8 +112,8 @@ function exchange(pass: Pass, base: string) {
 function stream(c: Context<Env>, { streams, desk }: AppParts): Response {
   const visitor = c.get('visitor')
   const watched = c.req.queries('watch') ?? []
-  if (watched.length === 0 || watched.length > 4) {
-    return refuse({ status: 400, code: 'INPUT', message: 'Name one to four routes to watch.' })
+  if (watched.length === 0 || watched.length > 5) {
+    return refuse({ status: 400, code: 'INPUT', message: 'Name one to five routes to watch.' })
   }
   const reads = watched.map((path) => {
     const { name, input } = watchedRoute(path)
@@ -157,6 +159,23 @@ function refuse({ status, code, message }: Refusal): Response {
 
 function json(text: string, status = 200, headers: Record<string, string> = {}): Response {
   return new Response(text, { status, headers: { ...protection, 'content-type': 'application/json', ...headers } })
+}
+
+/** A file that is read while it is sent; a reader that goes away ends the reading. */
+function fileOf({ name, type, pieces }: FileAnswer): Response {
+  const [encoder, source] = [new TextEncoder(), pieces[Symbol.asyncIterator]()]
+  const body = new ReadableStream<Uint8Array>({
+    async pull(out) {
+      const piece = await source.next()
+      if (piece.done === true) out.close()
+      else out.enqueue(encoder.encode(fileToWire(piece.value)))
+    },
+    async cancel() {
+      await source.return?.()
+    },
+  })
+  const disposition = { 'content-disposition': `attachment; filename="${name}"` }
+  return new Response(body, { headers: { ...protection, 'content-type': type, ...disposition } })
 }
 
 function html(text: string, status = 200, headers: Record<string, string> = {}): Response {

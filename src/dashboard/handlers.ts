@@ -1,7 +1,7 @@
 import type { Sluice, Who } from '../index.ts'
 import type { Answers } from './answers.ts'
 import type { RouteInput, RouteName } from './contract.ts'
-import type { Visitor } from './roles.ts'
+import type { Role, Visitor } from './roles.ts'
 
 /** What is said about this server on its pages. */
 interface Surroundings {
@@ -29,6 +29,11 @@ export interface Call<N extends RouteName> {
 /** Answers some of the routes. */
 export type Handlers<Names extends RouteName = RouteName> = {
   [N in Names]: (call: Call<N>) => Promise<Answers[N]>
+}
+
+/** The role by which pages show what can be done: where nothing can be changed, everybody only looks. */
+export function shownRole({ visitor, desk }: { visitor: Visitor; desk: Desk }): Role {
+  return desk.surroundings.readOnly ? 'viewer' : visitor.role
 }
 
 /** Who does it, from where and why, for the record. */

@@ -20,7 +20,8 @@ export function watchedRoute(path: string): { name: RouteName; input: Record<str
   const [place = '', query = ''] = path.split('?', 2)
   for (const name of Object.keys(contract) as RouteName[]) {
     const route: Route = contract[name]
-    const params = route.method === 'GET' && name !== 'session' ? paramsOf(route.path, place) : undefined
+    const params =
+      route.method === 'GET' && route.once !== true && name !== 'session' ? paramsOf(route.path, place) : undefined
     if (params !== undefined) return { name, input: addressed(route, params, new URLSearchParams(query)) }
   }
   throw new Misfit('one of the routes cannot be watched')

@@ -34,7 +34,10 @@ export function openApi(base: string): Record<string, unknown> {
   }
 }
 
-function operationOf(name: RouteName, { does, role, method, params, query, body }: Route): Record<string, unknown> {
+function operationOf(
+  name: RouteName,
+  { does, role, method, params, query, body, file }: Route,
+): Record<string, unknown> {
   const problem = {
     description: 'Refused.',
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Problem' } } },
@@ -56,10 +59,17 @@ function operationOf(name: RouteName, { does, role, method, params, query, body 
       ? { requestBody: { required: true, content: { 'application/json': { schema: objectOf(body ?? {}) } } } }
       : {}),
     responses: {
-      200: { description: 'Done.', content: { 'application/json': { schema: answers[name].json } } },
+      200: {
+        description: 'Done.',
+        content: file === undefined ? answerOf(name) : { 'text/csv': {}, 'application/x-ndjson': {} },
+      },
       ...Object.fromEntries(statuses.map((status) => [status, problem])),
     },
   }
+}
+
+function answerOf(name: RouteName): object {
+  return name in answers ? { 'application/json': { schema: answers[name as keyof typeof answers].json } } : {}
 }
 
 function parametersOf(place: 'path' | 'query', fields: Fields = {}): object[] {

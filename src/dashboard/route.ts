@@ -11,4 +11,8 @@ export interface Route {
   readonly params?: Fields
   readonly query?: Fields
   readonly body?: Fields
+  /** It answers with a file instead of JSON. */
+  readonly file?: 'csv or json'
+  /** It costs too much to be watched. */
+  readonly once?: true
 }

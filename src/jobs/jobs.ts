@@ -19,7 +19,7 @@ import type { JobDefinition } from './define.ts'
 import { Entrance, isPlain } from './entrance.ts'
 import { newJob, type BulkOptions, type EnqueueArgs, type EnqueuedJob, type EnqueueOptions } from './enqueue.ts'
 import { listerOf } from './lister.ts'
-import { filterOf, wordOf, type JobQuery } from './query.ts'
+import { filterOf, wordOf, type JobQuery, type JobSelection } from './query.ts'
 import {
   attemptOf,
   endedJobStates,
@@ -177,8 +177,8 @@ export class Jobs {
     return this.#act(id, { action: 'discard', reason: storable(who.reason ?? 'discarded by a person', 2_000), who })
   }
 
-  /** Does the same to all jobs of a query, in the background: a job of its own, which can be watched and cancelled. */
-  async bulk(action: BulkAction, query: JobQuery, who: Who = {}): Promise<EnqueuedJob> {
+  /** Does the same to all jobs of a query or selection, in the background: a job of its own, which can be watched and cancelled. */
+  async bulk(action: BulkAction, query: JobQuery | JobSelection, who: Who = {}): Promise<EnqueuedJob> {
     const plain = JSON.parse(JSON.stringify(query)) as Record<string, never>
     const job = await audited(await this.#deps.database(), who, async (tx) => {
       const result = await this.enqueue(this.bulkDefinition, { action, query: plain }, { tx })
@@ -204,10 +204,21 @@ export class Jobs {
   }
 
   async #bulkStep({ action, query }: BulkArgs, before: number | null): Promise<{ done: number; next: number | null }> {
-    const { jobs, next } = await this.list({ ...(query as JobQuery), before, limit: 500 })
+    const { jobs, next } =
+      'ids' in query
+        ? await this.#selected(query as unknown as JobSelection)
+        : await this.list({ ...(query as JobQuery), before, limit: 500 })
     // It must not act on itself.
     const ids = jobs.filter(({ name }) => name !== this.bulkDefinition.name).map(({ id }) => id)
     return { done: await this.actOn(ids, { action, reason: 'by a bulk action' }), next }
+  }
+
+  /** Those of a selection that are still in the states in which somebody chose them. */
+  async #selected({ ids, states }: JobSelection): Promise<{ jobs: views.JobView[]; next: null }> {
+    const { control } = await this.#deps.database()
+    const jobs: views.JobView[] = []
+    for (const id of ids) jobs.push(...(await views.findJob(control, { id: checkId(id) })))
+    return { jobs: jobs.filter(({ state }) => (states as readonly string[]).includes(state)), next: null }
   }
 
   async #pass(jobs: readonly NewJob[], tx: Connection | undefined): Promise<EnqueuedRow[]> {

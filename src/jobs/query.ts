@@ -16,6 +16,12 @@ export interface JobQuery {
   within?: Duration
 }
 
+/** Jobs by their ids, as long as they are in one of these states. */
+export interface JobSelection {
+  ids: readonly number[]
+  states: readonly JobState[]
+}
+
 const longestMs = 3_660 * 86_400_000
 
 /** A query as the store asks it. */

@@ -1,8 +1,11 @@
 import { jsonSchemaOf } from '../args.ts'
+import { SluiceError } from '../errors.ts'
 import type { Json } from '../std/json.ts'
 import type { Database } from '../store/database.ts'
 import { place, stretches, transitionsOf, type Stretch, type Transition } from '../store/operation-records.ts'
+import { find } from '../store/operations.ts'
 import type { OperationRegistry } from './define.ts'
+import { planOperation, type OperationPlan } from './preflight/preview.ts'
 
 /** An operation that can be started by its name, for those who draw a form for it. */
 export interface StartableOperation {
@@ -35,6 +38,24 @@ export class OperationRecords {
   async stretches(id: string, { cells = mostCells }: { cells?: number } = {}): Promise<Stretch[]> {
     const bounded = Math.min(mostCells, Math.max(1, Math.floor(cells)))
     return stretches((await this.#deps.database()).control, { id, cells: bounded })
+  }
+
+  /**
+   * What a start with the args, tenant and bounds of this operation would say now: the checks of its start are not kept.
+   * Nothing is run, not even a dry run.
+   */
+  async plan(id: string): Promise<OperationPlan> {
+    const database = await this.#deps.database()
+    const [view] = await find(database.control, { id })
+    if (view === undefined) {
+      throw new SluiceError('OPERATION_NOT_FOUND', {
+        message: `There is no operation with id "${id}". "sluice ops list" shows the ids.`,
+        details: { id },
+      })
+    }
+    const { name, args, tenant, lower_key, carve_end } = view
+    const bounds = { min: lower_key ?? undefined, max: carve_end ?? undefined }
+    return planOperation(this.#deps.registry.find(name), { args, bounds, tenant, dryRun: false }, database)
   }
 
   /** The names of the database and of the schema that hold all this. */

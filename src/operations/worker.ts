@@ -63,6 +63,7 @@ export class Worker {
   readonly #ending = new AbortController()
   #loops: Promise<unknown> | undefined
   #stopped: Promise<void> | undefined
+  #gone = false
 
   constructor(options: WorkerOptions, deps: Deps) {
     this.#options = options
@@ -80,7 +81,7 @@ export class Worker {
     const { control } = this.#deps.database
     await checkSchema(control)
     await beat(control, this.#row)
-    this.#leases.start((error) => this.#die(error))
+    this.#leases.start({ onDeath: (error) => this.#die(error), onDrain: () => void this.#drain() })
     const { pid, operations, jobs, sweeps } = this.#row
     const { telemetry, keeps = { schedules: [], reconcilers: [] } } = this.#deps
     telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs, sweeps, ...keeps })
@@ -95,6 +96,20 @@ export class Worker {
     const trusted = (signal: AbortSignal): Promise<void> => this.#trusted(signal)
     const shift = { workerId: this.id, leaseMs, stopping, ending, trusted }
     return (this.#deps.crews ?? []).map((crew) => crew.work(shift))
+  }
+
+  /** It has ended, whoever wanted that. */
+  get gone(): boolean {
+    return this.#gone
+  }
+
+  /** Somebody has asked it to end: takes nothing new, lets what runs end in its own time, and leaves. */
+  async #drain(): Promise<void> {
+    if (this.#stopping.signal.aborted) return
+    this.#deps.telemetry.emit('worker.draining', { workerId: this.id })
+    this.#stopping.abort()
+    await this.#loops
+    await this.stop()
   }
 
   /** Lets current sub-batches end, gives the batches back, and leaves. The leases go last. */
@@ -115,6 +130,7 @@ export class Worker {
     await this.#leases[Symbol.asyncDispose]()
     // Without a database the row is forgotten by the others after a while.
     await leave(this.#deps.database.control, { id: this.id }).catch(() => undefined)
+    this.#gone = true
     this.#deps.telemetry.emit('worker.stopped', { workerId: this.id })
   }
 

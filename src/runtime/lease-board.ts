@@ -1,11 +1,12 @@
 /** How many claims one process can hold at once. */
 export const slots = 256
 
-/** Bytes of shared memory that a board needs: the time of the last renewal, and progress per slot and of the loop. */
-export const boardBytes = 8 * (2 + slots)
+/** Bytes of shared memory that a board needs: the last renewal, progress per slot and of the loop, its lag. */
+export const boardBytes = 8 * (3 + slots)
 
 /** The slot behind those of the claims, in which the event loop itself shows that it turns. */
 export const loopSlot = 256
+const lagCell = 2 + slots
 
 /** Shared memory between the thread that works and the thread that renews; readable when the other one is stuck. */
 export interface Board {
@@ -14,6 +15,9 @@ export interface Board {
   lastRenewal(): number
   progress(slot: number): void
   progressOf(slot: number): bigint
+  /** Says how late the event loop was; the worst is kept until it is taken. */
+  late(ms: number): void
+  takeLateness(): number
 }
 
 export function openBoard(buffer: SharedArrayBuffer): Board {
@@ -24,6 +28,11 @@ export function openBoard(buffer: SharedArrayBuffer): Board {
     lastRenewal: () => Number(Atomics.load(cells, 0)),
     progress: (slot) => void Atomics.add(cells, 1 + slot, 1n),
     progressOf: (slot) => Atomics.load(cells, 1 + slot),
+    late: (ms) => {
+      const late = BigInt(Math.max(0, Math.round(ms)))
+      if (late > Atomics.load(cells, lagCell)) Atomics.store(cells, lagCell, late)
+    },
+    takeLateness: () => Number(Atomics.exchange(cells, lagCell, 0n)),
   }
 }
 

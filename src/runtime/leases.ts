@@ -46,6 +46,7 @@ export type FromRenewal =
   | { kind: 'lost'; batchId: string }
   | { kind: 'failed'; error: { name: string; message: string }; attempt: number; waitMs: number }
   | { kind: 'restored'; afterMs: number }
+  | { kind: 'drain' }
 
 /** A claim while it is held. */
 export interface HeldClaim extends Claim {
@@ -59,6 +60,9 @@ export interface HeldClaim extends Claim {
   drop(): void
 }
 
+/** The event loop shows so often that it turns. */
+const pulseMs = 500
+
 /** The claims of one process. */
 export class Leases implements AsyncDisposable {
   readonly #order: Omit<RenewalOrder, 'board'>
@@ -68,16 +72,21 @@ export class Leases implements AsyncDisposable {
   readonly #freeSlots = Array.from({ length: slots }, (_, slot) => slot)
   #thread: Worker | undefined
   #pulse: NodeJS.Timeout | undefined
+  #onDrain: () => void = () => undefined
 
   constructor(order: Omit<RenewalOrder, 'board'>, telemetry: Telemetry) {
     this.#order = order
     this.#telemetry = telemetry
   }
 
-  /** Starts the thread. `onDeath` is called when it ends by itself, which nothing should make it do. */
-  start(onDeath: (error: Error) => void): void {
+  /**
+   * Starts the thread. `onDeath` is called when it ends by itself, which nothing should make it do; `onDrain` when
+   * somebody has asked the process to end.
+   */
+  start({ onDeath, onDrain }: { onDeath: (error: Error) => void; onDrain: () => void }): void {
     this.#board.renewed(monotonicMs())
-    this.#pulse = setInterval(() => this.#board.progress(loopSlot), 500).unref()
+    this.#onDrain = onDrain
+    this.#pulse = this.#beginPulse()
     const extension = extname(import.meta.url)
     // From source the thread needs a loader for TypeScript, which Node 20 has not; the published package does not.
     const execArgv = extension === '.ts' ? ['--import', import.meta.resolve('jiti/register')] : []
@@ -130,6 +139,17 @@ export class Leases implements AsyncDisposable {
     clearTimeout(limit)
   }
 
+  #beginPulse(): NodeJS.Timeout {
+    let due = monotonicMs() + pulseMs
+    const pulse = (): void => {
+      const now = monotonicMs()
+      this.#board.late(now - due)
+      due = now + pulseMs
+      this.#board.progress(loopSlot)
+    }
+    return setInterval(pulse, pulseMs).unref()
+  }
+
   #tell(message: ToRenewal): void {
     this.#thread?.postMessage(message)
   }
@@ -144,6 +164,9 @@ export class Leases implements AsyncDisposable {
         return
       case 'restored':
         this.#telemetry.emit('connection.restored', { purpose: 'renewal', afterMs: message.afterMs })
+        return
+      case 'drain':
+        this.#onDrain()
         return
     }
   }

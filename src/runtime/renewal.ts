@@ -57,10 +57,21 @@ function watched(now: number): (Watched & { moving: boolean })[] {
   })
 }
 
+let drained = false
+
+/** The sign of life. Who has asked for the end of this process is heard with its answer, once. */
+async function giveSign(): Promise<void> {
+  const vitals = { memoryBytes: process.memoryUsage.rss(), loopLagMs: board.takeLateness() }
+  const [own] = await beat(pool, { ...worker, ...vitals })
+  if (own?.draining !== true || drained) return
+  drained = true
+  tell({ kind: 'drain' })
+}
+
 async function renewAll(): Promise<void> {
   const sentAt = monotonicMs()
   const asked = watched(sentAt)
-  if (loopTurns(sentAt)) await beat(pool, worker)
+  if (loopTurns(sentAt)) await giveSign()
   if (asked.length > 0) {
     const own = new Set((await renew(pool, { claims: asked, leaseMs })).map(({ id }) => id))
     for (const { batchId, nonce } of asked) {

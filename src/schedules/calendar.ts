@@ -38,8 +38,13 @@ export function ticksBetween(calendar: Calendar, after: Date, upTo: Date, limit 
 
 /** The first tick after a moment; undefined when none comes within a lifetime, or a decade where there is a window. */
 export function nextTick(calendar: Calendar, after: Date): Date | undefined {
+  return nextTicks(calendar, after, 1)[0]
+}
+
+/** The first ticks after a moment, as far as they come within such a time. */
+export function nextTicks(calendar: Calendar, after: Date, count: number): Date[] {
   const horizonMs = (calendar.window === undefined ? 100 : 12) * 366 * dayMs
-  return ticksBetween(calendar, after, new Date(after.getTime() + horizonMs), 1)[0]
+  return ticksBetween(calendar, after, new Date(after.getTime() + horizonMs), count)
 }
 
 /** The last ticks in (after, upTo], in order: looked for from the end, as there may be millions of them. */

@@ -1,7 +1,7 @@
 import { parseDuration } from '../std/duration.ts'
 import type { NewSchedule, ScheduleRow, TickRow } from '../store/schedules.ts'
 import { defineWindow } from '../windows/window.ts'
-import { nextTick, type Calendar } from './calendar.ts'
+import { nextTicks, type Calendar } from './calendar.ts'
 import type { Overlap, ScheduleDefinition } from './define.ts'
 import type { Run } from './settle.ts'
 
@@ -42,6 +42,8 @@ export interface ScheduleStatus {
   deadlineMs: number | null
   /** When the next run is due; null when it is disabled, or never. */
   nextAt: Date | null
+  /** The next three runs, that one first. */
+  nextRuns: Date[]
   /** No running worker knows it, so nothing comes of it. */
   parked: boolean
   /** The run that stands in the way of the next. */
@@ -75,6 +77,7 @@ export function statusOf(
   row: ScheduleRow,
   { definition, blocker, last }: { definition?: ScheduleDefinition; blocker?: Run; last?: TickRow },
 ): ScheduleStatus {
+  const nextRuns = nextRunsOf(row, definition)
   return {
     name: row.name,
     rule: row.rule,
@@ -88,7 +91,8 @@ export function statusOf(
     window: row.run_window,
     delayMs: row.delay_ms,
     deadlineMs: row.deadline_ms,
-    nextAt: nextAt(row, definition),
+    nextAt: nextRuns[0] ?? null,
+    nextRuns,
     parked: row.parked,
     blockedBy: blocker === undefined ? null : { ...blocker, since: row.last_started_at },
     lastTick: last === undefined ? null : tickOf(last),
@@ -130,11 +134,11 @@ export function tickOf(row: TickRow): ScheduleTick {
   }
 }
 
-function nextAt(row: ScheduleRow, definition: ScheduleDefinition | undefined): Date | null {
-  if (!row.enabled) return null
+function nextRunsOf(row: ScheduleRow, definition: ScheduleDefinition | undefined): Date[] {
+  if (!row.enabled) return []
   const mine = definition?.rule === row.rule && definition.calendar.zone === row.zone
-  const next = nextTick(mine ? definition.calendar : calendarOf(row), row.considered_to)
-  return next === undefined ? null : new Date(next.getTime() + row.delay_ms)
+  const ticks = nextTicks(mine ? definition.calendar : calendarOf(row), row.considered_to, 3)
+  return ticks.map((tick) => new Date(tick.getTime() + row.delay_ms))
 }
 
 function calendarOf({ rule, zone, run_window }: ScheduleRow): Calendar {

@@ -14,14 +14,51 @@ export interface WorkerRow {
   concurrency: number
 }
 
-/** Says that a worker is alive; the first time it also says who it is. */
-export const beat = statement<WorkerRow, { id: string }>(
+/** How a worker fares. */
+export interface Vitals {
+  memoryBytes: number
+  /** How late its event loop was at the worst since the last sign of life. */
+  loopLagMs: number
+}
+
+/** Says that a worker is alive; the first time it also says who it is. Gives whether somebody has asked it to end. */
+export const beat = statement<WorkerRow & Partial<Vitals>, { id: string; draining: boolean }>(
   'worker.beat',
-  `insert into sluice.worker (id, host, pid, version, operations, jobs, queues, concurrency, sweeps)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-   on conflict (id) do update set seen_at = clock_timestamp()
-   returning id`,
-  (w) => [w.id, w.host, w.pid, w.version, w.operations, w.jobs, w.queues, w.concurrency, w.sweeps],
+  `insert into sluice.worker (id, host, pid, version, operations, jobs, queues, concurrency, sweeps, memory_bytes,
+     loop_lag_ms)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+   on conflict (id) do update
+   set seen_at = clock_timestamp(), memory_bytes = excluded.memory_bytes, loop_lag_ms = excluded.loop_lag_ms
+   returning id, drain_since is not null as draining`,
+  (w) => [
+    w.id,
+    w.host,
+    w.pid,
+    w.version,
+    w.operations,
+    w.jobs,
+    w.queues,
+    w.concurrency,
+    w.sweeps,
+    w.memoryBytes ?? null,
+    w.loopLagMs ?? null,
+  ],
+)
+
+/** Asks a worker to end. A process that starts anew has another id, so it is not meant. Gives nothing when it is gone. */
+export const askToDrain = statement<{ id: string; actor: string | null }, { id: string; asked: boolean }>(
+  'worker.askToDrain',
+  `with asked as (
+     update sluice.worker
+     set drain_since = clock_timestamp(), drain_by = $2
+     where id = $1 and drain_since is null
+     returning id
+   )
+   select id, true as asked from asked
+   union all
+   select id, false from sluice.worker
+   where id = $1 and not exists (select from asked)`,
+  (p) => [p.id, p.actor],
 )
 
 /** Forgets a worker that stopped. */

@@ -57,6 +57,8 @@ export interface Events {
   >
   /** No renewal has succeeded within the trust window: no new sub-batch starts until one does. */
   'worker.untrusted': { workerId: string; sinceMs: number }
+  /** Somebody has asked a worker to end: it takes no new work, and goes when what it runs has ended. */
+  'worker.draining': { workerId: string }
   /** A worker has given back what it held and is gone. */
   'worker.stopped': { workerId: string }
   /** An operation was recorded, or an equal unfinished one was found (`duplicate`). */

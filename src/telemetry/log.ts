@@ -62,6 +62,7 @@ const levels: Partial<Record<EventName, Level>> = {
   'sweep.held': 'warn',
   'alert.fired': 'error',
   'worker.untrusted': 'warn',
+  'worker.draining': 'warn',
   'operation.held': 'warn',
   'probe.blind': 'warn',
   'operation.failed': 'error',

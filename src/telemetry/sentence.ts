@@ -21,6 +21,8 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
       return `worker ${p.workerId} (pid ${p.pid}) takes work for ${skillsOf(p).join(', ') || 'nothing: the configuration lists none'}`
     case 'worker.untrusted':
       return `no lease renewal for ${formatDuration(p.sinceMs)}; waiting before any new sub-batch`
+    case 'worker.draining':
+      return `worker ${p.workerId} was asked to end: it takes no new work`
     case 'worker.stopped':
       return `worker ${p.workerId} stopped`
     case 'operation.started':

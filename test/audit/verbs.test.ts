@@ -82,6 +82,7 @@ const verbs: Record<string, Record<string, string>> = {
   audit: { list: looks, all: looks },
   alerts: { list: looks, check: looks, judge: looks },
   sluice: {
+    drain: 'worker.drain',
     beside: here,
     start: here,
     stop: here,
@@ -142,6 +143,7 @@ const commands: Record<string, string> = {
   'sweeps list': looks,
   'sweeps show': looks,
   'workers list': looks,
+  'workers drain': 'worker.drain',
   'tenants export': 'tenant.export',
   'tenants import': 'tenant.import',
   'audit list': looks,
@@ -170,7 +172,10 @@ const routes: Record<string, string> = {
   'jobs.run': 'job.run',
   'jobs.cancel': 'job.cancel',
   'jobs.discard': 'job.discard',
+  'jobs.bulk': 'jobs.retry',
   'failures.act': 'jobs.retry',
+  'failures.bulk': 'jobs.retry',
+  'workers.drain': 'worker.drain',
   'queues.pause': 'queue.pause',
   'queues.resume': 'queue.resume',
   'queues.limit': 'queue.limit',
@@ -243,6 +248,16 @@ describe('every verb is audited, or said not to be', () => {
   const operation = async (): Promise<string> => (await sluice.operations.start(count)).id
   const paused = async (): Promise<string> => (await sluice.operations.pause(await operation())).id
 
+  const drainWorker = async (): Promise<unknown> => {
+    const id = '00000000-0000-7000-8000-000000000001'
+    await db.query(
+      `insert into sluice.worker (id, host, pid, version, operations, jobs, queues, concurrency, sweeps)
+       values ($1, 'here', 1, '1', '{}', '{}', '{}', 1, '{}')`,
+      [id],
+    )
+    return sluice.drain(id, ada)
+  }
+
   const acts: Record<string, () => Promise<unknown>> = {
     'operations.start': () => sluice.operations.start(count, undefined, ada),
     'operations.startByName': () => sluice.operations.startByName('asked', undefined, ada),
@@ -279,6 +294,7 @@ describe('every verb is audited, or said not to be', () => {
         values ('clean', '{1}', gen_random_uuid(), gen_random_uuid(), now())`)
       return sluice.sweeps.retry('clean', [1], ada)
     },
+    'sluice.drain': drainWorker,
   }
   const audited = Object.entries(verbs).flatMap(([noun, of]) =>
     Object.entries(of).flatMap(([verb, action]) => (isAction(action) ? [[`${noun}.${verb}`, action] as const] : [])),

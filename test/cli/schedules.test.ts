@@ -18,6 +18,7 @@ const status: ScheduleStatus = {
   delayMs: 0,
   deadlineMs: null,
   nextAt: new Date('2026-03-01T14:05:00Z'),
+  nextRuns: [new Date('2026-03-01T14:05:00Z')],
   parked: false,
   blockedBy: null,
   lastTick: null,

@@ -51,3 +51,15 @@ test('worker takes jobs, as many at once and from the queues that it was told', 
   worker.kill('SIGTERM')
   expect(await worker.ended).toMatchObject({ exitCode: 143, stderr: expect.stringContaining('worker.stopped') })
 })
+
+test('drain ends a worker, which is no failure', async () => {
+  await using at = await place()
+  using worker = startSluice(['worker'], { folder: at.folder, env: { DATABASE_URL: at.db.workerUrl } })
+  await until('it is there', async () => (await at.api.workers()).length === 1)
+  const [there] = await at.api.workers()
+  const drained = await at.run('workers', 'drain', there?.id ?? '', '--reason', 'the host goes away', '--actor', 'ann')
+  expect(drained.stdout).toBe(`${there?.id} will end when what it runs has ended.\n`)
+  expect(await worker.ended).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('worker.draining') })
+  const gone = await at.run('workers', 'drain', there?.id ?? '')
+  expect(gone).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('There is no worker') })
+})

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { contract } from '../../src/dashboard/contract.ts'
+import { contract, type Route } from '../../src/dashboard/contract.ts'
 import { until } from '../support/wait.ts'
 import { misfits } from './fits.ts'
-import { ask, charge, countUp, dashboardPlace, welcome, type DashboardPlace } from './place.ts'
+import { ask, charge, countUp, dashboardPlace, welcome, type Answered, type DashboardPlace } from './place.ts'
 
 const pattern = (template: string): RegExp => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
 
@@ -117,6 +117,75 @@ describe('the API of the dashboard', () => {
     expect((await get('/jobs?states=discarded&name=charge')).json.jobs).toHaveLength(7)
   })
 
+  test('takes up or gives up groups that were chosen, and no more jobs than were seen', async () => {
+    const { sluice } = place
+    await sluice.jobs.enqueueMany(
+      charge,
+      [...Array(3).keys()].map((n) => ({ card: `bad-${n}` })),
+    )
+    await until('all have failed', async () => (await get('/failed')).json.looked === 3)
+    const fingerprints = (await get('/failed')).json.groups.map((one: { fingerprint: string }) => one.fingerprint)
+    const stale = await post('/failed', { action: 'discard', fingerprints, expectedJobs: 2 })
+    expect(stale).toMatchObject({ status: 409, json: { error: { code: 'STATE_CHANGED' } } })
+    const { status, json } = await post('/failed', { action: 'discard', fingerprints, expectedJobs: 3 })
+    expect({ status, jobs: json.jobIds.length }).toEqual({ status: 200, jobs: 1 })
+    await until('all are discarded', async () => (await get('/failed')).json.looked === 0)
+  })
+
+  test('acts on chosen jobs that are still as they were seen', async () => {
+    const { jobs } = place.sluice
+    const chosen = await Promise.all([1, 2, 3].map(() => jobs.enqueue(welcome, undefined, { in: '1h' })))
+    const ids = chosen.map(({ id }) => id)
+    const states = async (): Promise<string[]> => Promise.all(ids.map(async (id) => (await jobs.get(id)).state))
+    const bulk = async (expectedStates: string[], some: number[]): Promise<void> => {
+      const { json } = await post('/jobs/bulk', { action: 'discard', ids: some, expectedStates, reason: 'tidy' })
+      expect(await jobs.wait(json.jobId)).toMatchObject({ state: 'succeeded' })
+    }
+    await bulk(['blocked', 'dead'], ids)
+    expect(await states()).toEqual(['scheduled', 'scheduled', 'scheduled'])
+    await bulk(['scheduled'], ids.slice(0, 2))
+    expect(await states()).toEqual(['discarded', 'discarded', 'scheduled'])
+    const { json } = await get('/audit?action=jobs')
+    expect(json.acts[0]).toMatchObject({ action: 'jobs.discard', actor: 'the admin', reason: 'tidy' })
+    expect((await post('/jobs/bulk', { action: 'discard', ids: Array(201).fill(1), expectedStates: [] })).status).toBe(
+      400,
+    )
+    expect((await post('/jobs/bulk', { action: 'burn', ids, expectedStates: [] })).status).toBe(400)
+  })
+
+  test('exports the audit as a file, of what the filter leaves', async () => {
+    const file = async (query: string): Promise<{ type: string | null; name: string | null; lines: string[] }> => {
+      const response = await fetch(`${place.origin}/api/audit/export${query}`, { headers: { 'x-role': 'viewer' } })
+      const text = await response.text()
+      const [type, name] = [response.headers.get('content-type'), response.headers.get('content-disposition')]
+      return { type, name, lines: text.trimEnd().split('\n') }
+    }
+    const csv = await file('')
+    expect(csv).toMatchObject({ type: 'text/csv; charset=utf-8', name: 'attachment; filename="audit.csv"' })
+    expect(csv.lines[0]).toBe('id,at,actor,source,action,target,before,after,reason')
+    expect(csv.lines).toHaveLength(1 + (await place.db.value<number>('select count(*)::int from sluice.audit')))
+    const json = await file('?format=json&action=jobs')
+    expect(json.type).toBe('application/x-ndjson')
+    const acts = json.lines.map((line) => JSON.parse(line) as { action: string })
+    expect(acts.length).toBeGreaterThan(1)
+    expect(acts.every(({ action }) => action.startsWith('jobs.'))).toBe(true)
+    expect((await get('/audit/export?format=xml')).status).toBe(400)
+    expect((await ask(place.origin, '/audit/export', { role: null })).status).toBe(401)
+  })
+
+  test('plans what is there without a dry run, once for all who look, and lets nobody watch that', async () => {
+    const { id } = await place.sluice.operations.start(countUp)
+    const first = await get(`/operations/${id}/plan`, 'viewer')
+    expect(first.json.plan).toMatchObject({ name: 'count-up', refused: false, dryRun: { outcome: 'left out' } })
+    expect(first.json.plan.estimate.rowsToSee).toBeGreaterThan(2_000)
+    for (const statement of first.json.plan.statements) expect(statement).not.toHaveProperty('plan')
+    expect((await get(`/operations/${id}/plan`)).json.madeAt).toBe(first.json.madeAt)
+    const watch = encodeURIComponent(`/operations/${id}/plan`)
+    expect((await get(`/stream?watch=${watch}`)).status).toBe(400)
+    expect((await get('/operations/8c5f8b9e-0000-7000-8000-000000000000/plan')).status).toBe(404)
+    await place.sluice.operations.cancel(id)
+  })
+
   test('shows queues, pauses them and slows them down', async () => {
     expect((await post('/queues/billing/pause', { expectedState: 'open' })).json.queue).toMatchObject({
       paused: true,
@@ -135,6 +204,10 @@ describe('the API of the dashboard', () => {
   test('shows schedules, runs one and stops one', async () => {
     const list = await get('/schedules')
     expect(list.json.schedules).toMatchObject([{ name: 'nightly', rule: '0 3 * * *', enabled: true, ticks: [] }])
+    const [{ nextAt, nextRuns }] = list.json.schedules
+    expect(nextRuns).toHaveLength(3)
+    expect(nextRuns[0]).toBe(nextAt)
+    expect(new Set(nextRuns.map((at: string) => at.slice(11, 16)))).toEqual(new Set(['03:00']))
     expect((await post('/schedules/nightly/run', {})).json.tick).toMatchObject({
       outcome: 'started',
       actor: 'the admin',
@@ -159,7 +232,17 @@ describe('the API of the dashboard', () => {
     expect((await get('/batches')).json.batches).toMatchObject([{ id, description: 'a hundred letters' }])
     expect((await post(`/batches/${id}/cancel`, { expectedState: 'open' })).json.batch.state).toBe('cancelled')
     expect((await get(`/batches/${id}`)).json.batch).toMatchObject({ id, failures: [] })
-    expect((await get('/workers')).json.workers).toHaveLength(1)
+    const [worker] = (await get('/workers')).json.workers
+    expect(worker).toMatchObject({ drain_since: null, works_on: expect.any(Array) })
+    await place.db.query(`insert into sluice.worker (id, host, pid, version, operations)
+      values ('8c5f8b9e-0000-7000-8000-000000000001', 'elsewhere', 1, '0.1.0', '{}')`)
+    const drain = (role: string, state: string): Promise<{ status: number; json: Answered }> =>
+      post('/workers/8c5f8b9e-0000-7000-8000-000000000001/drain', { expectedState: state }, role)
+    expect((await drain('viewer', 'working')).status).toBe(403)
+    expect((await drain('operator', 'draining')).status).toBe(409)
+    expect((await drain('operator', 'working')).status).toBe(200)
+    expect((await drain('operator', 'working')).status).toBe(409)
+    expect(await place.db.value("select drain_by from sluice.worker where host = 'elsewhere'")).toBe('the operator')
     expect((await get('/health')).json.findings.length).toBeGreaterThan(5)
     expect((await get('/about')).json).toMatchObject({ pendingMigrations: [], schema: 'sluice' })
   })
@@ -189,7 +272,11 @@ describe('the API of the dashboard', () => {
     await post(`/operations/${id}/retry`, { expectedState: 'paused' })
     const later = await place.sluice.jobs.enqueue(welcome, undefined, { in: '1h' })
     await post(`/jobs/${later.id}/cancel`, { expectedState: 'scheduled' })
-    const all = Object.keys(contract).filter((name) => name !== 'operations.approve')
+    const [worker] = (await get('/workers')).json.workers
+    await post(`/workers/${worker.id}/drain`, { expectedState: 'working' })
+    const files = Object.entries(contract as Record<string, Route>).flatMap(([name, { file }]) => (file ? [name] : []))
+    const apart = new Set(['operations.approve', ...files])
+    const all = Object.keys(contract).filter((name) => !apart.has(name))
     expect([...described]).toEqual(expect.arrayContaining(all))
   })
 })

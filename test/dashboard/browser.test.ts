@@ -1,9 +1,20 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDashboard } from '../../src/dashboard/index.ts'
+import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { axe, openBrowser, visit } from './browser.ts'
 import { charge, countUp, dashboardPlace, welcome, type DashboardPlace } from './place.ts'
+
+/** Puts a sample there, so that nobody has to wait for ten seconds of work. */
+async function sampled(db: TestDatabase, id: string): Promise<void> {
+  await db.query(
+    `insert into sluice.operation_sample_10s (at, operation_id, name, rows_seen, progress)
+     select now() - i * interval '10 s', $1, 'count-up', 40, 0.3 - i * 0.1 from generate_series(1, 3) i
+     on conflict do nothing`,
+    [id],
+  )
+}
 
 describe('the pages of the dashboard', () => {
   let place: DashboardPlace
@@ -82,6 +93,74 @@ describe('the pages of the dashboard', () => {
     const before = await attempts()
     await page.getByRole('dialog').getByRole('button', { name: 'Retry 6 jobs' }).click()
     await until('all six ran again', async () => (await attempts()) === before + 6)
+  })
+
+  test('act on jobs that were chosen, when the number is typed', async () => {
+    const { origin, sluice } = place
+    await using visited = await visit(browser, { origin, role: 'operator' })
+    const { page } = visited
+    const chosen = await sluice.jobs.enqueueMany(welcome, [undefined, undefined, undefined], {
+      in: '2h',
+      tags: ['chosen'],
+    })
+    await page.goto(`${origin}/jobs?tag=chosen`)
+    await page.getByLabel('All on this page').check({ timeout: 20_000 })
+    await page.getByLabel(`Choose job ${chosen[2]?.id}`).uncheck()
+    await page.getByText('2 jobs chosen').waitFor()
+    await page.getByRole('button', { name: 'Discard 2 jobs' }).click()
+    const dialog = page.getByRole('dialog')
+    const confirm = dialog.getByRole('button', { name: 'Discard 2 jobs' })
+    expect(await confirm.isDisabled()).toBe(true)
+    expect(await axe(page)).toEqual([])
+    await dialog.getByLabel('Type discard 2').fill('discard 2')
+    await confirm.click()
+    await until('two are discarded', async () => {
+      const states = await Promise.all(chosen.map(async ({ id }) => (await sluice.jobs.get(id)).state))
+      return states.join() === 'discarded,discarded,scheduled'
+    })
+  })
+
+  test('tell what the checks say, who did what, when it will end, and when it runs next', async () => {
+    const { origin, sluice, db } = place
+    await using visited = await visit(browser, { origin, role: 'operator', width: 390 })
+    const { page, problems } = visited
+    const { id } = await sluice.operations.start(countUp)
+    await sluice.operations.set(id, { pace: 0.2 }, { actor: 'ann', reason: 'it is noon' })
+    await until('there is an estimate', async () => (await sluice.operations.get(id)).eta !== undefined)
+    await sampled(db, id)
+    await page.goto(`${origin}/operations/${id}`)
+    await page
+      .getByRole('img', { name: /^Progress: .* % ?; ends between .* and .*, likely/ })
+      .waitFor({ timeout: 20_000 })
+    await page.getByRole('tab', { name: 'Plan' }).click()
+    await page.getByText('Rows to walk').waitFor()
+    expect(await axe(page)).toEqual([])
+    await page.getByRole('tab', { name: 'Audit' }).click()
+    await page.getByText('it is noon').waitFor()
+    await sluice.operations.cancel(id)
+    await page.goto(`${origin}/schedules`)
+    expect(await page.getByLabel('Next runs of nightly, UTC').getByRole('listitem').count()).toBe(3)
+    await page.goto(`${origin}/audit`)
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Export CSV' }).click({ timeout: 20_000 }),
+    ])
+    expect(file.suggestedFilename()).toBe('audit.csv')
+    expect(problems).toEqual([])
+  })
+
+  test('ask a worker to end', async () => {
+    const { origin, db } = place
+    await db.query(`insert into sluice.worker (id, host, pid, version, operations, seen_at)
+      values ('8c5f8b9e-0000-7000-8000-000000000001', 'old-host', 1, '0.1.0', '{}', now() + interval '1 hour')`)
+    await using visited = await visit(browser, { origin, role: 'operator' })
+    const { page } = visited
+    await page.goto(`${origin}/workers`)
+    await page.getByRole('button', { name: 'Drain old-host' }).click({ timeout: 20_000 })
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Type old-host').fill('old-host')
+    await dialog.getByRole('button', { name: 'Drain' }).click()
+    await page.getByText('asked by the operator').waitFor({ timeout: 20_000 })
   })
 
   test('show a viewer no buttons, and a stranger nothing', async () => {

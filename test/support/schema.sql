@@ -718,6 +718,10 @@ table worker
   queues text[] not null default '{}'::text[]
   concurrency integer not null default 0
   sweeps text[] not null default '{}'::text[]
+  drain_since timestamp with time zone
+  drain_by text
+  memory_bytes bigint
+  loop_lag_ms integer
   constraint worker_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function add_counts(a bigint[], b bigint[]) returns bigint[] set {"search_path=pg_catalog, pg_temp"}

@@ -48,13 +48,18 @@ function adjusted(config: SluiceConfig, { concurrency, queues, jobs }: WorkerOpt
   return { ...config, worker: { ...config.worker, ...(concurrency === undefined ? {} : { concurrency }), jobs: crew } }
 }
 
-/** Returns never: a signal interrupts it, and what has started it stops the worker. */
-async function work({ output }: Shell, sluice: Session['sluice']): Promise<never> {
+/** Returns only when somebody asked it to end: a signal interrupts it, and what has started it stops the worker. */
+async function work({ output }: Shell, sluice: Session['sluice']): Promise<void> {
   sluice.log({ stream: output.stderr, format: logFormat(output), verbose: output.verbose })
   // Without an ear for it the worker would have stopped on its own and the process would stay, doing nothing.
   const stopped = new Promise<void>((resolve) => sluice.on('worker.stopped', () => resolve()))
+  let drained = false
+  sluice.on('worker.draining', () => {
+    drained = true
+  })
   await sluice.start()
   await stopped
+  if (drained) return
   throw new Error('The worker has stopped by itself; the lines above say why. Start it again.')
 }
 

@@ -1,14 +1,16 @@
 import type { Command } from 'commander'
 import { withSluice } from '../session.ts'
 import type { CommandAdder, GlobalOptions, Shell } from '../shell.ts'
+import { addDrain } from './workers/drain.ts'
 import { workerRecord, workerTable } from '../worker-table.ts'
 
 export const addWorkers: CommandAdder = (parent, shell) => {
-  const workers = parent.command('workers').description('see who works').helpCommand(false)
+  const workers = parent.command('workers').description('see who works, and have one end').helpCommand(false)
   workers
     .command('list')
     .description('the workers that are there, with what they know and what they hold')
     .action((_: unknown, command: Command) => list(shell, command.optsWithGlobals<GlobalOptions>()))
+  addDrain(workers, shell)
 }
 
 async function list(shell: Shell, options: GlobalOptions): Promise<void> {

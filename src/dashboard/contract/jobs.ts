@@ -9,12 +9,13 @@ const jobVerb = {
   expectedState: { ...expectedState, enum: jobStates },
   reason,
 } as const
+const fingerprint = { type: 'string', maxLength: 32, pattern: '^[0-9a-f]{32}$' } as const
 const jobQuery = {
   states: { type: 'array', maxItems: 9, items: { type: 'string', maxLength: 20, enum: jobStates } },
   name,
   queue: name,
   tag: name,
-  fingerprint: { type: 'string', maxLength: 32, pattern: '^[0-9a-f]{32}$' },
+  fingerprint,
   within: span,
 } as const
 const count = { type: 'integer', minimum: 0, maximum: 1_000_000_000 } as const
@@ -61,16 +62,46 @@ export const jobs = {
     params: jobId,
     body: jobVerb,
   },
+  'jobs.bulk': {
+    method: 'POST',
+    path: '/jobs/bulk',
+    role: 'operator',
+    does: 'Does the same to chosen jobs, in the background; to those that are in the state in which you have seen them.',
+    body: {
+      action: { type: 'string', maxLength: 10, enum: ['retry', 'run', 'cancel', 'discard'], required: true },
+      ids: { type: 'array', maxItems: 200, items: wholeId, required: true },
+      expectedStates: {
+        type: 'array',
+        maxItems: 9,
+        items: { type: 'string', maxLength: 20, enum: jobStates },
+        required: true,
+        description: 'The states in which you have seen them. Nothing is done to a job in another one.',
+      },
+      reason,
+    },
+  },
   failures: { method: 'GET', path: '/failed', role: 'viewer', does: 'Failed jobs in groups of the same failure.' },
   'failures.act': {
     method: 'POST',
     path: '/failed/:fingerprint',
     role: 'operator',
     does: 'Retries or discards all jobs of a group, in the background.',
-    params: { fingerprint: { type: 'string', maxLength: 32, pattern: '^[0-9a-f]{32}$', required: true } },
+    params: { fingerprint: { ...fingerprint, required: true } },
     body: {
       action: { type: 'string', maxLength: 10, enum: ['retry', 'discard'], required: true },
       expectedJobs: { ...count, required: true, description: 'How many jobs the page shows.' },
+      reason,
+    },
+  },
+  'failures.bulk': {
+    method: 'POST',
+    path: '/failed',
+    role: 'operator',
+    does: 'Retries or discards all jobs of some groups, in the background.',
+    body: {
+      action: { type: 'string', maxLength: 10, enum: ['retry', 'discard'], required: true },
+      fingerprints: { type: 'array', maxItems: 200, items: fingerprint, required: true },
+      expectedJobs: { ...count, required: true, description: 'How many jobs the page shows in all of them.' },
       reason,
     },
   },

@@ -29,6 +29,14 @@ export const operations = {
     does: 'Changes of state, batches in key order, and quarantined ranges of an operation.',
     params: id,
   },
+  'operations.planned': {
+    method: 'GET',
+    path: '/operations/:id/plan',
+    role: 'viewer',
+    does: 'What the checks of a start say about an operation that is there. Made at most once a minute, without a dry run.',
+    params: id,
+    once: true,
+  },
   'operations.pause': {
     method: 'POST',
     path: '/operations/:id/pause',

@@ -1,6 +1,7 @@
-import { before, expectedState, limit, name, reason, span } from '../fields.ts'
+import { before, expectedState, limit, name, operationId, reason, span } from '../fields.ts'
 import type { Route } from '../route.ts'
 
+const acts = { actor: name, action: name, target: name } as const
 const named = { name: { ...name, required: true } } as const
 
 /** What is around the work: schedules, machines, workers, health, who did what. */
@@ -49,9 +50,26 @@ export const place = {
     path: '/audit',
     role: 'viewer',
     does: 'Who did what, latest first, a page at a time.',
-    query: { actor: name, action: name, target: name, before, limit },
+    query: { ...acts, before, limit },
+  },
+  'audit.export': {
+    method: 'GET',
+    path: '/audit/export',
+    role: 'viewer',
+    does: 'Who did what, all of it, latest first: CSV, or one JSON object per line.',
+    query: { ...acts, format: { type: 'string', maxLength: 4, enum: ['csv', 'json'] } },
+    file: 'csv or json',
+    once: true,
   },
   workers: { method: 'GET', path: '/workers', role: 'viewer', does: 'The workers that are there.' },
+  'workers.drain': {
+    method: 'POST',
+    path: '/workers/:id/drain',
+    role: 'operator',
+    does: 'Has a worker take no new work, finish what it runs, and end.',
+    params: { id: operationId },
+    body: { expectedState: { ...expectedState, enum: ['working', 'draining'] }, reason },
+  },
   health: {
     method: 'GET',
     path: '/health',

@@ -1,6 +1,7 @@
 import { SluiceError, type JobState, type JobStatus } from '../../index.ts'
-import { whoOf, type Call, type Handlers } from '../handlers.ts'
-import { includes } from '../roles.ts'
+import { contract } from '../contract.ts'
+import { shownRole, whoOf, type Call, type Handlers } from '../handlers.ts'
+import { includes, type Role } from '../roles.ts'
 
 type Verb = 'retry' | 'run' | 'cancel' | 'discard'
 
@@ -12,6 +13,13 @@ const from: Record<Verb, readonly JobState[]> = {
   discard: ['waiting', 'scheduled', 'blocked', 'dead', 'quarantined'],
 }
 
+/** What somebody of a role may do to a job in its state. */
+function verbsFor({ state }: JobStatus, role: Role): Verb[] {
+  return (Object.keys(from) as Verb[]).filter(
+    (verb) => from[verb].includes(state) && includes(role, contract[`jobs.${verb}`].role),
+  )
+}
+
 const act =
   (verb: Verb) =>
   async (call: Call<`jobs.${Verb}`>): Promise<{ job: JobStatus }> => {
@@ -19,40 +27,58 @@ const act =
     return { job: await call.desk.act.jobs[verb](id, { ...whoOf(call), expectedState }) }
   }
 
-export const jobs: Handlers<'jobs' | 'jobs.get' | `jobs.${Verb}` | 'failures' | 'failures.act'> = {
-  async jobs({ input: { before, within, ...query }, desk }) {
+export const jobs: Handlers<
+  'jobs' | 'jobs.get' | `jobs.${Verb}` | 'jobs.bulk' | 'failures' | 'failures.act' | 'failures.bulk'
+> = {
+  async jobs({ input: { before, within, ...query }, visitor, desk }) {
     const span = within === undefined ? {} : { within: within as `${number}h` }
-    return desk.look.jobs.list({ ...query, ...span, before: before ?? null, limit: query.limit ?? 50 })
+    const page = await desk.look.jobs.list({ ...query, ...span, before: before ?? null, limit: query.limit ?? 50 })
+    return { ...page, jobs: page.jobs.map((job) => ({ ...job, verbs: verbsFor(job, shownRole({ visitor, desk })) })) }
   },
   async 'jobs.get'({ input: { id }, visitor, desk }) {
     const job = await desk.look.jobs.get(id)
-    const verbs = (Object.keys(from) as Verb[]).filter((verb) => from[verb].includes(job.state))
-    return { job: { ...job, verbs: includes(visitor.role, 'operator') ? verbs : [] } }
+    return { job: { ...job, verbs: verbsFor(job, shownRole({ visitor, desk })) } }
   },
   'jobs.retry': act('retry'),
   'jobs.run': act('run'),
   'jobs.cancel': act('cancel'),
   'jobs.discard': act('discard'),
+  async 'jobs.bulk'(call) {
+    const { action, ids, expectedStates } = call.input
+    const { id } = await call.desk.act.jobs.bulk(action, { ids, states: expectedStates }, whoOf(call))
+    return { jobId: id }
+  },
   async failures({ desk }) {
     const groups = await desk.look.jobs.failures()
     return { groups, looked: groups.reduce((sum, { jobs: n }) => sum + n, 0) }
   },
   async 'failures.act'(call) {
     const { fingerprint, action, expectedJobs } = call.input
-    const { desk } = call
-    const group = (await desk.act.jobs.failures()).find((one) => one.fingerprint === fingerprint)
-    const there = group?.jobs ?? 0
-    if (group === undefined || there > expectedJobs) {
-      throw new SluiceError('STATE_CHANGED', {
-        message: `The group had ${expectedJobs} jobs when you looked and has ${there} now. Nothing was changed: look again, then decide.`,
-        details: { expectedJobs, jobs: there },
-      })
-    }
-    const { id } = await desk.act.jobs.bulk(
-      action,
-      { states: [group.state], name: group.name, fingerprint },
-      whoOf(call),
-    )
-    return { jobId: id }
+    const [jobId = 0] = await actOnGroups(call, { fingerprints: [fingerprint], action, expectedJobs })
+    return { jobId }
   },
+  async 'failures.bulk'(call) {
+    return { jobIds: await actOnGroups(call, call.input) }
+  },
+}
+
+/** Acts on groups of failed jobs, unless there are more jobs in them than the page shows. */
+async function actOnGroups(
+  call: Call<'failures.act' | 'failures.bulk'>,
+  { fingerprints, action, expectedJobs }: { fingerprints: string[]; action: 'retry' | 'discard'; expectedJobs: number },
+): Promise<number[]> {
+  const { jobs: book } = call.desk.act
+  const groups = (await book.failures()).filter(({ fingerprint }) => fingerprints.includes(fingerprint))
+  const there = groups.reduce((sum, group) => sum + group.jobs, 0)
+  if (groups.length === 0 || there > expectedJobs) {
+    throw new SluiceError('STATE_CHANGED', {
+      message: `There were ${expectedJobs} jobs when you looked, and there are ${there} now. Nothing was changed: look again, then decide.`,
+      details: { expectedJobs, jobs: there },
+    })
+  }
+  const ids: number[] = []
+  for (const { state, name, fingerprint } of groups) {
+    ids.push((await book.bulk(action, { states: [state], name, fingerprint }, whoOf(call))).id)
+  }
+  return ids
 }

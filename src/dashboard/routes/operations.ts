@@ -1,8 +1,9 @@
 import { finalStates, verbs, type OperationState, type OperationStatus, type OperationVerb } from '../../index.ts'
 import type { Tallies } from '../answers.ts'
 import { contract } from '../contract.ts'
-import { whoOf, type Call, type Handlers } from '../handlers.ts'
+import { shownRole, whoOf, type Call, type Handlers } from '../handlers.ts'
 import { quarantineGroups } from '../quarantine-groups.ts'
+import { planned } from '../planned.ts'
 import { includes, type Role } from '../roles.ts'
 
 type Verb = Exclude<OperationVerb, 'finalize'>
@@ -46,6 +47,7 @@ export const operations: Handlers<
   | 'operations'
   | 'operations.get'
   | 'operations.records'
+  | 'operations.planned'
   | `operations.${Verb}`
   | 'definitions'
   | 'operations.plan'
@@ -59,7 +61,9 @@ export const operations: Handlers<
     const tallies = Object.fromEntries(names.map((tab) => [tab, found.filter(({ state }) => inTab(tab, state)).length]))
     const wanted = found.filter(({ state }) => inTab(show, state))
     return {
-      operations: wanted.slice(0, perPage).map((one) => ({ ...one, verbs: verbsFor(one, visitor.role) })),
+      operations: wanted
+        .slice(0, perPage)
+        .map((one) => ({ ...one, verbs: verbsFor(one, shownRole({ visitor, desk })) })),
       tallies: tallies as Tallies,
       more: wanted.length > perPage || found.length === most,
     }
@@ -67,7 +71,7 @@ export const operations: Handlers<
   async 'operations.get'({ input, visitor, desk }) {
     const status = await desk.look.operations.get(input.id)
     return {
-      operation: { ...status, verbs: verbsFor(status, visitor.role) },
+      operation: { ...status, verbs: verbsFor(status, shownRole({ visitor, desk })) },
       limits: { attention: attentionOf(status) },
     }
   },
@@ -84,6 +88,7 @@ export const operations: Handlers<
       quarantineMore: quarantined.length === 1_000,
     }
   },
+  'operations.planned': ({ input: { id }, desk: { look } }) => planned(look, id),
   'operations.pause': act('pause'),
   'operations.resume': act('resume'),
   'operations.cancel': act('cancel'),

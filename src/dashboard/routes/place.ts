@@ -1,7 +1,7 @@
 import { version } from '../../index.ts'
-import type { Handlers } from '../handlers.ts'
+import { whoOf, type Handlers } from '../handlers.ts'
 
-export const place: Handlers<'session' | 'machines' | 'workers' | 'health' | 'about'> = {
+export const place: Handlers<'session' | 'machines' | 'workers' | 'workers.drain' | 'health' | 'about'> = {
   async session({ visitor, desk: { look, surroundings } }) {
     return { ...visitor, ...surroundings, ...(await look.operations.records.place()), version }
   },
@@ -19,6 +19,12 @@ export const place: Handlers<'session' | 'machines' | 'workers' | 'health' | 'ab
   },
   async workers({ desk }) {
     return { workers: await desk.look.workers() }
+  },
+  async 'workers.drain'(call) {
+    const { id, expectedState } = call.input
+    const { act } = call.desk
+    await act.drain(id, { ...whoOf(call), expectedState })
+    return { workers: await act.workers() }
   },
   async health({ desk }) {
     const [findings, alerts] = await Promise.all([desk.look.doctor(), desk.look.alerts.list()])

@@ -1,8 +1,10 @@
-import type { Answers } from '../answers.ts'
+import type { Answers, FileAnswer } from '../answers.ts'
 import { list, number, nullable, object, optional, text, type Arrived, type Schema } from './schema.ts'
 
-/** A description for each route: one that is missing or does not fit does not compile. */
-export type Described = { readonly [N in keyof Answers]: Schema<Arrived<Answers[N]>> }
+/** A description for each route that answers in JSON: one that is missing or does not fit does not compile. */
+export type Described = {
+  readonly [N in keyof Answers as Answers[N] extends FileAnswer ? never : N]: Schema<Arrived<Answers[N]>>
+}
 
 export const errorRecord = object({ name: text, message: text, code: optional(text), stack: optional(text) })
 

@@ -109,14 +109,16 @@ const oneQueue = object({ queue })
 
 /** What the routes about jobs, queues and batches of jobs answer. */
 export const jobs = {
-  jobs: object({ jobs: list(object(status)), next }),
+  jobs: object({ jobs: list(object({ ...status, verbs: list(text) })), next }),
   'jobs.get': object({ job: object({ ...status, verbs: list(text), attempts: list(attempt) }) }),
   'jobs.retry': job,
   'jobs.run': job,
   'jobs.cancel': job,
   'jobs.discard': job,
+  'jobs.bulk': object({ jobId: whole }),
   failures: object({ groups: list(group), looked: whole }),
   'failures.act': object({ jobId: whole }),
+  'failures.bulk': object({ jobIds: list(whole) }),
   queues: object({ queues: list(queue) }),
   'queues.pause': oneQueue,
   'queues.resume': oneQueue,

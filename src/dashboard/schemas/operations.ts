@@ -105,7 +105,9 @@ const estimate = object({
   durationMs: nullable(object(span)),
 })
 
-const plan = object({
+const statement = { statement: word('carve', 'work'), text, found: text, indexes: list(text) }
+
+const planned = {
   name: text,
   table: text,
   cursor: list(text),
@@ -113,9 +115,6 @@ const plan = object({
   to: nullable(keys),
   scope: nullable(text),
   estimate,
-  statements: list(
-    object({ statement: word('carve', 'work'), text, found: text, indexes: list(text), plan: anything }),
-  ),
   findings: list(finding),
   refused: yes,
   dryRun: object({
@@ -135,7 +134,9 @@ const plan = object({
       }),
     ),
   }),
-})
+}
+const plan = object({ ...planned, statements: list(object({ ...statement, plan: anything })) })
+const shownPlan = object({ ...planned, statements: list(object(statement)) })
 
 const sample = object({
   at: moment,
@@ -169,6 +170,7 @@ export const operations = {
     quarantine: list(quarantined),
     quarantineMore: yes,
   }),
+  'operations.planned': object({ plan: shownPlan, madeAt: moment }),
   'operations.pause': one,
   'operations.resume': one,
   'operations.cancel': one,

@@ -28,6 +28,7 @@ const scheduleStatus = {
   delayMs: number,
   deadlineMs: nullable(number),
   nextAt: nullable(moment),
+  nextRuns: list(moment),
   parked: yes,
   blockedBy: nullable(object({ kind: word('job', 'operation'), id: either(whole, text), since: nullable(moment) })),
   lastTick: nullable(tick),
@@ -80,6 +81,11 @@ const worker = object({
   running: whole,
   batches: whole,
   rows: whole,
+  works_on: list(object({ kind: word('job', 'operation'), name: text, count: whole, oldestMs: whole })),
+  drain_since: nullable(moment),
+  drain_by: nullable(text),
+  memory_bytes: nullable(whole),
+  loop_lag_ms: nullable(whole),
   started_at: moment,
   seen_ms: whole,
 })
@@ -122,6 +128,7 @@ export const place = {
   'samples.signals': object({ samples: list(signal), everyMs: whole }),
   audit: object({ acts: list(act), next: nullable(whole) }),
   workers: object({ workers: list(worker) }),
+  'workers.drain': object({ workers: list(worker) }),
   health: object({ findings: list(finding), alerts: list(alert) }),
   about: object({
     version: text,

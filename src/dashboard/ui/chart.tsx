@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { axisClock } from './words.ts'
+import { axisClock, clock } from './words.ts'
 
 /** One line of a chart. */
 interface Line {
@@ -12,7 +12,7 @@ interface Line {
   fill?: boolean
 }
 
-interface ChartProps {
+export interface ChartProps {
   title: string
   /** What it shows, in words: for those who do not see it, and beside the title for all. */
   summary: string
@@ -24,6 +24,10 @@ interface ChartProps {
   marks?: readonly { at: number; label: string }[]
   /** From 0 to 1. */
   share?: boolean
+  /** The lines, by their places, between which it is filled. */
+  band?: readonly [number, number]
+  /** From when to when, in seconds; without it, as far as there are values. */
+  span?: readonly [number, number] | undefined
 }
 
 const tones = { first: '--accent', second: '--second', third: '--third', limit: '--muted' } as const
@@ -31,7 +35,9 @@ const colour = (name: string): string => getComputedStyle(document.documentEleme
 /** All charts of a page point at the same moment. */
 const together = uPlot.sync('time')
 
-function optionsOf({ lines, unit, marks = [], share = false }: ChartProps, width: number): uPlot.Options {
+/** Asks for what is shown when it is drawn: marks and the span of time change while a chart is there. */
+function optionsOf(shown: () => ChartProps, { width, point }: Canvas): uPlot.Options {
+  const { lines, unit, share = false, band } = shown()
   const [ink, line] = [colour('--muted'), colour('--line')]
   const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px system-ui', gap: 4 }
   return {
@@ -40,7 +46,10 @@ function optionsOf({ lines, unit, marks = [], share = false }: ChartProps, width
     cursor: { sync: { key: together.key }, points: { size: 6 }, drag: { x: false, y: false } },
     legend: { show: false },
     padding: [8, 18, 0, 0],
-    scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), share ? 1 : Math.max(1, most ?? 1) * 1.08] } },
+    scales: {
+      x: { range: (_, least, most) => spanOf(shown().span ?? [least, most]) },
+      y: { range: (_, least, most) => [Math.min(0, least ?? 0), share ? 1 : Math.max(1, most ?? 1) * 1.08] },
+    },
     axes: [
       {
         ...axis,
@@ -59,12 +68,30 @@ function optionsOf({ lines, unit, marks = [], share = false }: ChartProps, width
         width: tone === 'limit' ? 1 : 1.6,
         ...(tone === 'limit' ? { dash: [4, 4] } : {}),
         ...(fill ? { fill: `${colour(tones[tone])}1f` } : {}),
-        points: { show: false },
+        // One or two moments make no line.
+        points: { show: () => shown().times.length < 3 },
         spanGaps: true,
       })),
     ],
-    hooks: { draw: [(chart) => drawMarks(chart, marks, ink)] },
+    ...(band === undefined
+      ? {}
+      : { bands: [{ series: [band[0] + 1, band[1] + 1] as [number, number], fill: `${colour('--accent')}2e` }] }),
+    hooks: {
+      draw: [(chart) => drawMarks(chart, shown().marks ?? [], ink)],
+      setCursor: [(chart) => point(chart.cursor.idx ?? undefined)],
+    },
   }
+}
+
+/** A single moment is shown with some time around it. */
+function spanOf([from, to]: readonly [number, number]): [number, number] {
+  return from === to ? [from - 30, to + 30] : [from, to]
+}
+
+interface Canvas {
+  width: number
+  /** Told which moment the pointer is at; undefined: at none. */
+  point: (at: number | undefined) => void
 }
 
 function drawMarks(chart: uPlot, marks: readonly { at: number }[], ink: string): void {
@@ -83,19 +110,48 @@ function drawMarks(chart: uPlot, marks: readonly { at: number }[], ink: string):
   ctx.restore()
 }
 
+const dataOf = ({ times, lines }: ChartProps): uPlot.AlignedData =>
+  [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData
+
+/** Writes into the legend what the lines show at a moment. Not a render: the pointer moves often. */
+function tell(
+  legend: HTMLUListElement | null,
+  { lines, times, unit, marks = [] }: ChartProps,
+  at: number | undefined,
+): void {
+  const values = legend?.querySelectorAll('b') ?? []
+  for (const [index, place] of [...values].entries()) {
+    const value = at === undefined ? undefined : lines[index]?.values[at]
+    place.textContent = value === undefined || value === null ? '' : unit(value)
+  }
+  const moment = legend?.querySelector('.moment')
+  if (moment) moment.textContent = at === undefined ? '' : momentOf({ times, marks }, at)
+}
+
+/** The time of day, and what happened between this moment and the next. */
+function momentOf({ times, marks = [] }: Pick<ChartProps, 'times' | 'marks'>, at: number): string {
+  const [from = 0, to = Number.POSITIVE_INFINITY] = [times[at], times[at + 1]]
+  const labels = marks.filter((mark) => mark.at >= from && mark.at < to).map(({ label }) => label)
+  return [clock(new Date(from * 1_000).toISOString()), ...labels].join(' · ')
+}
+
 /** Lines over time, with a legend that shows the values at the pointer. */
 export function Chart(props: ChartProps): JSX.Element {
   const { title, summary, times, lines } = props
   const place = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot>()
-  const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData
+  const legend = useRef<HTMLUListElement>(null)
+  const latest = useRef(props)
+  latest.current = props
   const shape = lines.map(({ label }) => label).join()
   useEffect(() => {
     const box = place.current
     if (box === null) return undefined
     const draw = (): void => {
       chart.current?.destroy()
-      chart.current = new uPlot(optionsOf(props, Math.max(240, box.clientWidth)), data, box)
+      const point = (at: number | undefined): void => tell(legend.current, latest.current, at)
+      const options = optionsOf(() => latest.current, { width: Math.max(240, box.clientWidth), point })
+      chart.current = new uPlot(options, dataOf(latest.current), box)
     }
     draw()
     const resized = new ResizeObserver(() =>
@@ -113,7 +169,7 @@ export function Chart(props: ChartProps): JSX.Element {
       chart.current = undefined
     }
   }, [shape])
-  useEffect(() => chart.current?.setData(data), [data])
+  useEffect(() => chart.current?.setData(dataOf(props)), [times, lines])
   return (
     <figure class="chart">
       <figcaption>
@@ -122,13 +178,14 @@ export function Chart(props: ChartProps): JSX.Element {
         </h3>
       </figcaption>
       <div ref={place} role="img" aria-label={`${title}: ${summary}`} />
-      <ul class="legend">
+      <ul class="legend" ref={legend}>
         {lines.map(({ label, tone = 'first' }) => (
           <li key={label} class={tone}>
             <i aria-hidden="true" />
-            {label}
+            {label} <b aria-hidden="true" />
           </li>
         ))}
+        <li class="moment" aria-hidden="true" />
       </ul>
     </figure>
   )

@@ -12,6 +12,12 @@ export const plural = (n: number, one: string, many = `${one}s`): string => `${c
 export const percent = (share: number): string =>
   `${share >= 1 ? '100' : (Math.floor(share * 1_000) / 10).toFixed(1)} %`
 
+/** An amount of memory or disk: 12.3 MiB. */
+export function bytes(n: number): string {
+  const at = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(1, n)) / 10)))
+  return `${brief(n / 1024 ** at)} ${['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][at]}`
+}
+
 const units = [
   ['d', 86_400_000],
   ['h', 3_600_000],
@@ -69,6 +75,24 @@ export function axisClock(seconds: number, { days, fine }: { days: boolean; fine
   return at.toLocaleTimeString('en-GB', { ...zone, hour: '2-digit', minute: '2-digit', ...exact })
 }
 
+/** A moment on the clocks of another zone, with its day: Tue 17 Nov, 03:00. */
+export function clockIn(iso: string, zone: string): string {
+  const day = { weekday: 'short', day: 'numeric', month: 'short' } as const
+  try {
+    const year = Math.abs(Date.parse(iso) - Date.now()) > 300 * 86_400_000 ? ({ year: 'numeric' } as const) : {}
+    return new Date(iso).toLocaleString('en-GB', {
+      ...day,
+      ...year,
+      hour: '2-digit',
+      minute: '2-digit',
+      timeZone: zone,
+    })
+  } catch {
+    // A zone that the database knows and this browser does not.
+    return clock(iso)
+  }
+}
+
 /** Any state as words. */
 export const words = (state: string): string =>
   state.replaceAll('_', ' ').replace(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`)
@@ -92,6 +116,7 @@ const tones: Record<string, Tone> = {
   pausing: 'warn',
   paused: 'warn',
   disabled: 'warn',
+  draining: 'warn',
   cancelling: 'warn',
   warning: 'warn',
   warn: 'warn',

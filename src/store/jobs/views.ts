@@ -235,6 +235,14 @@ export interface WorkerView {
   batches: number
   /** Rows that it has claimed for its sweeps. */
   rows: number
+  /** What it works on now, by name, at most ten of them; `oldestMs`: since it claimed the first of these jobs, or since the batch was carved. */
+  works_on: { kind: 'job' | 'operation'; name: string; count: number; oldestMs: number }[]
+  /** Since when it is asked to end, and by whom; null: it is not. */
+  drain_since: Date | null
+  drain_by: string | null
+  /** Memory of its process, and how late its event loop was at the worst between two signs of life; null: unknown. */
+  memory_bytes: number | null
+  loop_lag_ms: number | null
   started_at: Date
   seen_ms: number
 }
@@ -249,6 +257,24 @@ export const listWorkers = statement<void, WorkerView>(
      (select count(*) from sluice.batch b where b.worker_id = w.id) as batches,
      (select count(*) from unnest(w.sweeps) s(name)
       join sluice.sweep_claim c on c.sweep = s.name and c.worker_id = w.id) as rows,
+     (select coalesce(jsonb_agg(o order by o.kind, o.name), '[]') from (
+        select 'job' as kind, c.name, count(*) as count,
+          round(1000 * extract(epoch from clock_timestamp() - min(k.claimed_at))) as "oldestMs"
+        from sluice.job_claim k
+        cross join lateral unnest(k.job_ids) r
+        join sluice.job j on j.id >= lower(r) and j.id < upper(r) and (j.claim_id = k.id or j.state = 0)
+        join sluice.job_class c on c.id = j.class_id
+        where k.worker_id = w.id
+        group by c.name
+        union all
+        select 'operation', p.name, count(*),
+          round(1000 * extract(epoch from clock_timestamp() - min(b.created_at)))
+        from sluice.batch b
+        join sluice.operation p on p.id = b.operation_id
+        where b.worker_id = w.id
+        group by p.name
+        limit 10) o) as works_on,
+     w.drain_since, w.drain_by, w.memory_bytes, w.loop_lag_ms,
      w.started_at, round(1000 * extract(epoch from clock_timestamp() - w.seen_at))::bigint as seen_ms
    from sluice.worker w
    order by w.started_at, w.id`,

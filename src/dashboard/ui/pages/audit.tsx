@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { useLive } from '../live.ts'
-import { Empty, Head, Shown, Table } from '../parts.tsx'
+import { Empty, Head, Shown } from '../parts.tsx'
 import { base, go, usePlace, withQuery } from '../router.ts'
-import { clock } from '../words.ts'
+import { Acts } from './acts.tsx'
 
 const filters = ['actor', 'action', 'target'] as const
 
@@ -14,12 +14,24 @@ export function AuditPage(): JSX.Element {
     const value = place.query.get(key)
     if (value !== null && value !== '') asked.set(key, value)
   }
+  const exported = new URLSearchParams(asked)
+  exported.delete('before')
   const live = useLive<Answer<'audit'>>(`/audit${asked.size === 0 ? '' : `?${asked.toString()}`}`)
   return (
     <>
       <Head
         title="Audit"
         sentence="Who did what, from where and why. Written with the act itself, and never changed."
+        actions={
+          <>
+            <a class="button" href={`${base}/api/audit/export?${exported.toString()}`} download>
+              Export CSV
+            </a>
+            <a class="button" href={`${base}/api/audit/export?${exported.toString()}&format=json`} download>
+              Export JSON
+            </a>
+          </>
+        }
       />
       <div class="filters">
         <form class="filter-fields" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -43,23 +55,7 @@ export function AuditPage(): JSX.Element {
             <Empty title={asked.size === 0 ? 'Nobody has done anything yet.' : 'Nothing fits this filter.'} />
           ) : (
             <>
-              <Table label="Acts" heads={['When', 'Who', 'From', 'Action', 'On', 'Change', 'Why']}>
-                {acts.map((act) => (
-                  <tr key={act.id}>
-                    <td class="nowrap">{clock(act.at)}</td>
-                    <td>{act.actor ?? '–'}</td>
-                    <td>{act.source}</td>
-                    <td class="strong nowrap">{act.action}</td>
-                    <td>
-                      <code>{act.target}</code>
-                    </td>
-                    <td class="wide">
-                      <code>{changeOf(act.before, act.after)}</code>
-                    </td>
-                    <td>{act.reason ?? ''}</td>
-                  </tr>
-                ))}
-              </Table>
+              <Acts acts={acts} />
               <nav class="pages" aria-label="Pages">
                 {place.query.get('before') !== null && (
                   <a href={base + withQuery(place, { before: undefined })}>Latest</a>
@@ -72,16 +68,4 @@ export function AuditPage(): JSX.Element {
       </Shown>
     </>
   )
-}
-
-const told = (value: unknown): string =>
-  value === null || value === undefined
-    ? ''
-    : JSON.stringify(value)
-        .replace(/^\{|\}$|"/g, '')
-        .replaceAll(',', ', ')
-
-function changeOf(before: unknown, after: unknown): string {
-  const [was, is] = [told(before), told(after)]
-  return was === '' ? is : `${was} → ${is}`
 }

@@ -3,7 +3,9 @@ import type { Answer } from '../../answers.ts'
 import { useLive } from '../live.ts'
 import { Chip, Empty, Head, Shown, Table, When } from '../parts.tsx'
 import { base, go, usePlace, withQuery, type Place } from '../router.ts'
+import { Choice, useSelection } from '../selection.tsx'
 import { capital, duration } from '../words.ts'
+import { JobActions } from './job-selection.tsx'
 
 type Job = Answer<'jobs'>['jobs'][number]
 
@@ -121,7 +123,10 @@ function Filters({ place, view }: { place: Place; view: View }): JSX.Element {
 
 function JobTable({ jobs, view }: { jobs: readonly Job[]; view: View }): JSX.Element {
   const over = view === 'succeeded' || view === 'failed'
+  const selection = useSelection(jobs.map(({ id }) => id))
+  const choosing = jobs.some(({ verbs }) => verbs.length > 0)
   const heads = [
+    ...(choosing ? [{ title: 'Chosen', class: 'choice' }] : []),
     'Id',
     'Job',
     'State',
@@ -131,26 +136,30 @@ function JobTable({ jobs, view }: { jobs: readonly Job[]; view: View }): JSX.Ele
     view === 'succeeded' ? 'Wait · run' : 'Note',
   ]
   return (
-    <Table label="Jobs" heads={heads}>
-      {jobs.map((job) => (
-        <tr key={job.id}>
-          <td class="number-left">
-            <a href={`${base}/jobs/${job.id}`}>{job.id}</a>
-          </td>
-          <td class="strong">{job.name}</td>
-          <td>
-            <Chip state={job.state} />
-            {job.parked && !over && <div class="under warn-text">parked</div>}
-          </td>
-          <td>{job.queue}</td>
-          <td class="number">{job.attempt}</td>
-          <td>
-            <When at={over ? job.finishedAt : (job.runAt ?? job.enqueuedAt)} />
-          </td>
-          <td class="wide clip">{noteOf(job)}</td>
-        </tr>
-      ))}
-    </Table>
+    <>
+      {choosing && <JobActions jobs={jobs} selection={selection} />}
+      <Table label="Jobs" heads={heads}>
+        {jobs.map((job) => (
+          <tr key={job.id} class={choosing && selection.has(job.id) ? 'chosen' : ''}>
+            {choosing && <Choice of={selection} value={job.id} label={`Choose job ${job.id}`} />}
+            <td class="number-left">
+              <a href={`${base}/jobs/${job.id}`}>{job.id}</a>
+            </td>
+            <td class="strong">{job.name}</td>
+            <td>
+              <Chip state={job.state} />
+              {job.parked && !over && <div class="under warn-text">parked</div>}
+            </td>
+            <td>{job.queue}</td>
+            <td class="number">{job.attempt}</td>
+            <td>
+              <When at={over ? job.finishedAt : (job.runAt ?? job.enqueuedAt)} />
+            </td>
+            <td class="wide clip">{noteOf(job)}</td>
+          </tr>
+        ))}
+      </Table>
+    </>
   )
 }
 

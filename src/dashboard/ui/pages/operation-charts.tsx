@@ -1,11 +1,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Answer } from '../../answers.ts'
-import { Chart } from '../chart.tsx'
+import { Chart, type ChartProps } from '../chart.tsx'
 import { useLive } from '../live.ts'
 import { Table } from '../parts.tsx'
 import { brief, clock, count, duration, percent, words } from '../words.ts'
 import type { Operation } from './operation-verbs.tsx'
+import { ProgressChart } from './progress-chart.tsx'
 import { SignalCharts } from './signal-charts.tsx'
 
 type Sample = Answer<'samples.operation'>['samples'][number]
@@ -25,13 +26,16 @@ export function OperationCharts({
   operation: Operation
   marks: readonly Mark[]
 }): JSX.Element | null {
-  const { data } = useLive<Answer<'samples.operation'>>(
-    `/samples/operations/${operation.id}?within=${spanOf(operation)}`,
-  )
+  const within = spanOf(operation)
+  const { data } = useLive<Answer<'samples.operation'>>(`/samples/operations/${operation.id}?within=${within}`)
   const going = operation.finishedAt === null
-  const signals = useLive<Answer<'samples.signals'>>(going ? '/samples/signals' : undefined)
+  const signals = useLive<Answer<'samples.signals'>>(going ? `/samples/signals?within=${within}` : undefined)
   const [asTable, setAsTable] = useState(false)
   if (data === undefined || data.samples.length === 0) return null
+  const times = data.samples.map(({ at }) => Date.parse(at) / 1_000)
+  const done = data.samples.map(({ progress }) => progress)
+  const shownMarks = marks.map(({ at, to }) => ({ at: Date.parse(at) / 1_000, label: words(to) }))
+  const span = times.length < 2 ? undefined : ([times[0] ?? 0, times.at(-1) ?? 0] as const)
   return (
     <section aria-labelledby="over-time">
       <div class="section-head">
@@ -43,10 +47,13 @@ export function OperationCharts({
       {asTable ? (
         <SampleTable samples={data.samples} everyMs={data.everyMs} />
       ) : (
-        <Charts samples={data.samples} everyMs={data.everyMs} marks={marks} />
-      )}
-      {!asTable && signals.data !== undefined && (
-        <SignalCharts samples={signals.data.samples} table={operation.table} />
+        <div class="charts">
+          <ProgressChart operation={operation} times={times} done={done} marks={shownMarks} />
+          <Charts samples={data.samples} everyMs={data.everyMs} shown={{ times, marks: shownMarks, span }} />
+          {signals.data !== undefined && (
+            <SignalCharts samples={signals.data.samples} table={operation.table} shown={{ marks: shownMarks, span }} />
+          )}
+        </div>
       )}
     </section>
   )
@@ -61,18 +68,16 @@ function spanOf({ startedAt, createdAt }: Operation): string {
 function Charts({
   samples,
   everyMs,
-  marks,
+  shown,
 }: {
   samples: readonly Sample[]
   everyMs: number
-  marks: readonly Mark[]
+  shown: Pick<ChartProps, 'times' | 'marks' | 'span'>
 }): JSX.Element {
-  const times = samples.map(({ at }) => Date.parse(at) / 1_000)
   const rates = samples.map(({ rowsSeen }) => (rowsSeen * 1_000) / everyMs)
   const last = samples.at(-1)
-  const shown = { times, marks: marks.map(({ at, to }) => ({ at: Date.parse(at) / 1_000, label: words(to) })) }
   return (
-    <div class="charts">
+    <>
       <Chart
         {...shown}
         title="Rows per second"
@@ -116,15 +121,7 @@ function Charts({
         unit={(value) => percent(value).replace('.0', '')}
         share
       />
-      <Chart
-        {...shown}
-        title="Progress"
-        summary={last?.progress == null ? 'no estimate' : percent(last.progress)}
-        lines={[{ label: 'done', values: samples.map(({ progress }) => progress), fill: true }]}
-        unit={(value) => percent(value).replace('.0', '')}
-        share
-      />
-    </div>
+    </>
   )
 }
 

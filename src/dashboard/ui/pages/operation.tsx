@@ -1,13 +1,13 @@
-import type { ComponentChildren, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Answer } from '../../answers.ts'
 import { HeatMap } from '../heat-map.tsx'
 import { useLive } from '../live.ts'
-import { Bar, Chip, Empty, Facts, Failure, Head, Json, Shown, Table, When } from '../parts.tsx'
-import { base, go, usePlace, withQuery } from '../router.ts'
-import { capital, clock, count, duration, percent, toneOf, words } from '../words.ts'
-import { LimitsForm } from './limits-form.tsx'
+import { Bar, Chip, Facts, Failure, Head, Shown, When } from '../parts.tsx'
+import { base } from '../router.ts'
+import { capital, count, duration, percent, toneOf, words } from '../words.ts'
 import { OperationCharts } from './operation-charts.tsx'
+import { OperationTabs } from './operation-tabs.tsx'
 import { OperationVerbs, type Operation } from './operation-verbs.tsx'
 import { leftOf } from './operations.tsx'
 
@@ -78,7 +78,7 @@ function Detail({
         <h2 id="heat">Batches in key order</h2>
         {records === undefined ? null : <HeatMap stretches={records.stretches} />}
       </section>
-      <Tabs operation={operation} records={records} />
+      <OperationTabs operation={operation} records={records} />
     </>
   )
 }
@@ -118,101 +118,5 @@ function OperationFacts({ operation: o, rate }: { operation: Operation; rate: nu
         ['By', o.actor ?? '–'],
       ]}
     />
-  )
-}
-
-const tabs = ['failed', 'history', 'limits', 'arguments'] as const
-
-function Tabs({ operation, records }: { operation: Operation; records: Records | undefined }): JSX.Element {
-  const place = usePlace()
-  const tab = tabs.find((one) => one === place.query.get('tab')) ?? 'failed'
-  const titles = {
-    failed: `Quarantined (${count(operation.rowsQuarantined)})`,
-    history: 'History',
-    limits: 'Limits',
-    arguments: 'Arguments',
-  }
-  const content: Record<(typeof tabs)[number], ComponentChildren> = {
-    failed: records === undefined ? null : <Quarantine records={records} />,
-    history: records === undefined ? null : <History records={records} />,
-    limits: <LimitsForm operation={operation} />,
-    arguments: <Json value={operation.args} label="Arguments" />,
-  }
-  return (
-    <section>
-      <div class="tabs" role="tablist" aria-label="More about this operation">
-        {tabs.map((one) => (
-          <button
-            key={one}
-            type="button"
-            role="tab"
-            id={`tab-${one}`}
-            aria-selected={one === tab}
-            aria-controls="tab-panel"
-            tabIndex={one === tab ? 0 : -1}
-            onClick={() => go(withQuery(place, { tab: one }), { replace: true })}
-            onKeyDown={(event) => turn(event, tab, place)}
-          >
-            {titles[one]}
-          </button>
-        ))}
-      </div>
-      <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} class="panel">
-        {content[tab]}
-      </div>
-    </section>
-  )
-}
-
-function turn(event: KeyboardEvent, tab: (typeof tabs)[number], place: ReturnType<typeof usePlace>): void {
-  const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0
-  if (step === 0) return
-  event.preventDefault()
-  const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length] ?? tab
-  go(withQuery(place, { tab: next }), { replace: true })
-  document.getElementById(`tab-${next}`)?.focus()
-}
-
-function Quarantine({ records: { quarantine, quarantineMore } }: { records: Records }): JSX.Element {
-  if (quarantine.length === 0) return <Empty title="No row had to be isolated." />
-  return (
-    <>
-      <Table label="Quarantined rows by error" heads={['Error', { title: 'Rows', class: 'number' }, 'Keys', 'Last']}>
-        {quarantine.map((group) => (
-          <tr key={group.fingerprint}>
-            <td class="wide">
-              <Failure error={group.error} />
-            </td>
-            <td class="number">{count(group.rows)}</td>
-            <td>
-              <code>{group.keys.join(' · ')}</code>
-              {group.ranges > group.keys.length && ' …'}
-            </td>
-            <td>
-              <When at={group.lastAt} />
-            </td>
-          </tr>
-        ))}
-      </Table>
-      {quarantineMore && <p class="muted">The first thousand ranges are shown.</p>}
-    </>
-  )
-}
-
-function History({ records: { transitions } }: { records: Records }): JSX.Element {
-  return (
-    <Table label="Changes of state" heads={['When', 'From', 'To', 'Who', 'Why']}>
-      {transitions.map((one) => (
-        <tr key={one.at + one.to}>
-          <td class="nowrap">{clock(one.at)}</td>
-          <td>{one.from === null ? '–' : words(one.from)}</td>
-          <td>
-            <Chip state={one.to} />
-          </td>
-          <td>{one.actor ?? 'Sluice'}</td>
-          <td class="wide">{one.reason ?? ''}</td>
-        </tr>
-      ))}
-    </Table>
   )
 }

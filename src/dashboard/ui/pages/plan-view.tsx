@@ -1,21 +1,16 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { Chip, Facts, Json, Table } from '../parts.tsx'
-import { brief, count, duration } from '../words.ts'
+import { bytes, count, duration } from '../words.ts'
 
-type Plan = Answer<'operations.plan'>['plan']
-
-const bytes = (n: number): string => {
-  const at = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(1, n)) / 10)))
-  return `${brief(n / 1024 ** at)} ${['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][at]}`
-}
+type Plan = Answer<'operations.planned'>['plan']
 
 /** What a start would do, and what to think about first. */
-export function PlanView({ plan }: { plan: Plan }): JSX.Element {
+export function PlanView({ plan, title = 'Plan' }: { plan: Plan; title?: string }): JSX.Element {
   const { estimate, findings, statements, dryRun } = plan
   return (
     <section aria-labelledby="plan" class="plan">
-      <h2 id="plan">Plan</h2>
+      <h2 id="plan">{title}</h2>
       <Facts
         of={[
           ['Rows to walk', count(estimate.rowsToSee)],
@@ -41,6 +36,7 @@ export function PlanView({ plan }: { plan: Plan }): JSX.Element {
           {plan.scope}
         </pre>
       )}
+      {findings.length === 0 && <p class="muted plan-calm">The checks have nothing to say against it.</p>}
       {findings.length > 0 && (
         <Table label="Findings" heads={['Finding', 'Severity', 'Why', 'What to do']}>
           {findings.map((finding) => (
@@ -59,6 +55,7 @@ export function PlanView({ plan }: { plan: Plan }): JSX.Element {
         <details key={one.statement + one.text}>
           <summary>
             {one.statement}: {one.found}
+            {one.indexes.length > 0 && ` (${one.indexes.join(', ')})`}
           </summary>
           <pre tabIndex={0} role="region" aria-label={`Statement: ${one.statement}`}>
             {one.text}

@@ -6,7 +6,7 @@ import { useLive } from '../live.ts'
 import { Chip, Empty, Head, Shown, Table, When } from '../parts.tsx'
 import { base } from '../router.ts'
 import { may, useSession } from '../session.ts'
-import { capital, clock } from '../words.ts'
+import { capital, clock, clockIn } from '../words.ts'
 
 type Schedule = Answer<'schedules'>['schedules'][number]
 
@@ -26,7 +26,15 @@ export function SchedulesPage(): JSX.Element {
           ) : (
             <Table
               label="Schedules"
-              heads={['Schedule', 'Rule', 'Starts', 'State', 'Next', 'Last runs', { title: '', class: 'verbs' }]}
+              heads={[
+                'Schedule',
+                'Rule',
+                'Starts',
+                'State',
+                'Next three runs',
+                'Last runs',
+                { title: '', class: 'verbs' },
+              ]}
             >
               {schedules.map((schedule) => (
                 <Row key={schedule.name} schedule={schedule} />
@@ -40,7 +48,7 @@ export function SchedulesPage(): JSX.Element {
 }
 
 function Row({ schedule }: { schedule: Schedule }): JSX.Element {
-  const { name, rule, zone, target, enabled, parked, nextAt, ticks, disabledBy, reason, window } = schedule
+  const { name, rule, zone, target, enabled, parked, nextAt, nextRuns, ticks, disabledBy, reason, window } = schedule
   const session = useSession()
   return (
     <tr>
@@ -67,6 +75,16 @@ function Row({ schedule }: { schedule: Schedule }): JSX.Element {
       </td>
       <td>
         <When at={nextAt} />
+        {nextRuns.length > 0 && (
+          <>
+            <ol class="runs" aria-label={`Next runs of ${name}, ${zone}`}>
+              {nextRuns.map((at) => (
+                <li key={at}>{clockIn(at, zone)}</li>
+              ))}
+            </ol>
+            <div class="under">{zone}</div>
+          </>
+        )}
       </td>
       <td>{ticks.length === 0 ? <span class="muted">none yet</span> : <Ticks ticks={ticks} />}</td>
       <td class="verbs">{may(session, 'operator') && <Verbs schedule={schedule} />}</td>

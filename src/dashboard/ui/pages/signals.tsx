@@ -1,7 +1,8 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { Chip, Spark, Table } from '../parts.tsx'
-import { brief, words } from '../words.ts'
+import { signalUnit } from '../signal-unit.ts'
+import { words } from '../words.ts'
 
 type Sample = Answer<'samples.signals'>['samples'][number]
 
@@ -26,8 +27,7 @@ export function Signals({ samples }: { samples: readonly Sample[] }): JSX.Elemen
           const last = all.at(-1)
           if (last === undefined) return null
           const values = all.slice(-shown).map(({ value }) => value)
-          const state =
-            last.value >= last.hard && last.value > last.soft ? 'problem' : last.value > last.soft ? 'warning' : 'ok'
+          const [state, unit] = [stateOf(last), signalUnit(last.signal)]
           return (
             <tr key={name}>
               <td class="strong">{words(name)}</td>
@@ -37,11 +37,11 @@ export function Signals({ samples }: { samples: readonly Sample[] }): JSX.Elemen
                   label={state === 'ok' ? 'calm' : state === 'warning' ? 'slows work' : 'stops work'}
                 />
               </td>
-              <td class="number">{brief(last.value)}</td>
-              <td class="number">{brief(last.soft)}</td>
-              <td class="number">{brief(last.hard)}</td>
+              <td class="number">{unit(last.value)}</td>
+              <td class="number">{unit(last.soft)}</td>
+              <td class="number">{unit(last.hard)}</td>
               <td>
-                <Spark values={values} label={`From ${brief(Math.min(...values))} to ${brief(Math.max(...values))}`} />
+                <Spark values={values} label={`From ${unit(Math.min(...values))} to ${unit(Math.max(...values))}`} />
               </td>
             </tr>
           )
@@ -49,4 +49,11 @@ export function Signals({ samples }: { samples: readonly Sample[] }): JSX.Elemen
       </Table>
     </>
   )
+}
+
+/** Where less is worse, as with free space, the hard limit is below the soft one. */
+function stateOf({ value, soft, hard }: Sample): 'ok' | 'warning' | 'problem' {
+  const sign = soft <= hard ? 1 : -1
+  if (sign * value <= sign * soft) return 'ok'
+  return sign * value >= sign * hard ? 'problem' : 'warning'
 }

@@ -1,18 +1,28 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { useLive } from '../live.ts'
-import { Chip, Empty, Head, Shown, Table, When } from '../parts.tsx'
-import { count, duration } from '../words.ts'
+import { change } from '../api.ts'
+import { confirm } from '../dialog.tsx'
+import { Chip, Empty, Head, Shown, Table } from '../parts.tsx'
+import { may, useSession } from '../session.ts'
+import { bytes, count, duration, plural } from '../words.ts'
 
+type Worker = Answer<'workers'>['workers'][number]
+
+const number = (title: string): { title: string; class: string } => ({ title, class: 'number' })
 const heads = [
   'Worker',
   'State',
   'Version',
-  { title: 'Jobs', class: 'number' },
-  { title: 'Batches', class: 'number' },
-  { title: 'Rows claimed', class: 'number' },
+  number('Jobs'),
+  number('Batches'),
+  number('Rows'),
+  'Works on',
   'Queues',
-  'Started',
+  number('Memory'),
+  number('Loop lag'),
+  'Up',
+  { title: '', class: 'verbs' },
 ]
 
 /** Two missed signs of life are tolerated. */
@@ -40,31 +50,7 @@ export function WorkersPage(): JSX.Element {
               )}
               <Table label="Workers" heads={heads}>
                 {workers.map((worker) => (
-                  <tr key={worker.id}>
-                    <td>
-                      <span class="strong">{worker.host}</span> <span class="muted">{worker.pid}</span>
-                      <div class="under">
-                        <code>{worker.id.slice(0, 8)}</code>
-                      </div>
-                    </td>
-                    <td>
-                      <Chip
-                        state={worker.seen_ms > silentMs ? 'failed' : 'succeeded'}
-                        label={worker.seen_ms > silentMs ? 'silent' : 'alive'}
-                      />
-                      <div class="under">seen {duration(worker.seen_ms)} ago</div>
-                    </td>
-                    <td>{worker.version}</td>
-                    <td class="number">
-                      {count(worker.running)} of {count(worker.concurrency)}
-                    </td>
-                    <td class="number">{count(worker.batches)}</td>
-                    <td class="number">{count(worker.rows)}</td>
-                    <td class="clip">{worker.queues.length === 0 ? 'all' : worker.queues.join(', ')}</td>
-                    <td>
-                      <When at={worker.started_at} />
-                    </td>
-                  </tr>
+                  <Row key={worker.id} worker={worker} />
                 ))}
               </Table>
             </>
@@ -73,4 +59,84 @@ export function WorkersPage(): JSX.Element {
       </Shown>
     </>
   )
+}
+
+function Row({ worker }: { worker: Worker }): JSX.Element {
+  const session = useSession()
+  const silent = worker.seen_ms > silentMs
+  return (
+    <tr>
+      <td>
+        <span class="strong">{worker.host}</span> <span class="muted">{worker.pid}</span>
+        <div class="under">
+          <code title={worker.id}>{worker.id.slice(0, 13)}</code>
+        </div>
+      </td>
+      <td>
+        <Chip {...standing(worker, silent)} />
+        <div class="under">
+          {worker.drain_since === null || silent
+            ? `seen ${duration(worker.seen_ms)} ago`
+            : `asked${worker.drain_by === null ? '' : ` by ${worker.drain_by}`}`}
+        </div>
+      </td>
+      <td>{worker.version}</td>
+      <td class="number">
+        {count(worker.running)} of {count(worker.concurrency)}
+      </td>
+      <td class="number">{count(worker.batches)}</td>
+      <td class="number">{count(worker.rows)}</td>
+      <td>
+        {worker.works_on.length === 0 ? (
+          <span class="muted">nothing</span>
+        ) : (
+          worker.works_on.map((one) => <Work key={one.kind + one.name} one={one} />)
+        )}
+      </td>
+      <td class="clip">{worker.queues.length === 0 ? 'all' : worker.queues.join(', ')}</td>
+      <td class="number">{worker.memory_bytes === null ? '–' : bytes(worker.memory_bytes)}</td>
+      <td class="number">{worker.loop_lag_ms === null ? '–' : duration(worker.loop_lag_ms)}</td>
+      <td class="nowrap">{duration(Date.now() - Date.parse(worker.started_at))}</td>
+      <td class="verbs">
+        {may(session, 'operator') && worker.drain_since === null && !silent && (
+          <button type="button" onClick={() => ask(worker, session.production)}>
+            Drain
+            <span class="visually-hidden">
+              {' '}
+              {worker.host} {worker.pid}
+            </span>
+          </button>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function standing({ drain_since }: Worker, silent: boolean): { state: string; label: string } {
+  if (silent) return { state: 'failed', label: 'silent' }
+  return drain_since === null ? { state: 'succeeded', label: 'alive' } : { state: 'draining', label: 'draining' }
+}
+
+function Work({ one: { kind, name, count: n, oldestMs } }: { one: Worker['works_on'][number] }): JSX.Element {
+  const what = n === 1 ? '' : kind === 'job' ? ` × ${count(n)}` : `, ${count(n)} batches`
+  return (
+    <div>
+      {name}
+      {what} <span class="muted">{duration(oldestMs)}</span>
+    </div>
+  )
+}
+
+function ask({ id, host, pid, running, batches }: Worker, production: boolean): void {
+  confirm({
+    title: `Drain the worker on ${host}?`,
+    text: `Process ${pid} takes no new work, finishes what it runs (${plural(running, 'job')} and ${plural(batches, 'batch', 'batches')} now), however long that takes, and ends. It notices with its next sign of life.`,
+    verb: 'Drain',
+    danger: true,
+    ...(production ? { typed: host } : {}),
+    reason: true,
+    done: `The worker on ${host} will end`,
+    run: (reason) =>
+      change(`/workers/${id}/drain`, { expectedState: 'working', ...(reason === undefined ? {} : { reason }) }),
+  })
 }

@@ -1,0 +1,56 @@
+import type { JSX } from 'preact'
+import type { Answer } from '../../answers.ts'
+import { Table } from '../parts.tsx'
+import { base } from '../router.ts'
+import { clock } from '../words.ts'
+
+type Act = Answer<'audit'>['acts'][number]
+
+/** Acts of people, latest first; without a target where all have the same. */
+export function Acts({ acts, targets = true }: { acts: readonly Act[]; targets?: boolean }): JSX.Element {
+  return (
+    <Table label="Acts" heads={['When', 'Who', 'From', 'Action', ...(targets ? ['On'] : []), 'Change', 'Why']}>
+      {acts.map((act) => (
+        <tr key={act.id}>
+          <td class="nowrap">{clock(act.at)}</td>
+          <td>{act.actor ?? '–'}</td>
+          <td>{act.source}</td>
+          <td class="strong nowrap">{act.action}</td>
+          {targets && (
+            <td>
+              <Target act={act} />
+            </td>
+          )}
+          <td class="wide">
+            <code>{changeOf(act.before, act.after)}</code>
+          </td>
+          <td>{act.reason ?? ''}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+/** Leads to what it was done to, where that has a page. */
+function Target({ act: { action, target } }: { act: Act }): JSX.Element {
+  const room = action.startsWith('operation.') ? 'operations' : /^jobs?\./.test(action) ? 'jobs' : undefined
+  const exact = room === 'jobs' ? /^\d+$/.test(target) : /^[0-9a-f-]{36}$/.test(target)
+  if (room === undefined || !exact) return <code>{target}</code>
+  return (
+    <a href={`${base}/${room}/${target}`}>
+      <code>{room === 'operations' ? `${target.slice(0, 8)}…` : target}</code>
+    </a>
+  )
+}
+
+const told = (value: unknown): string =>
+  value === null || value === undefined
+    ? ''
+    : JSON.stringify(value)
+        .replace(/^\{|\}$|"/g, '')
+        .replaceAll(',', ', ')
+
+function changeOf(before: unknown, after: unknown): string {
+  const [was, is] = [told(before), told(after)]
+  return was === '' ? is : `${was} → ${is}`
+}

@@ -1,0 +1,60 @@
+import type { JSX } from 'preact'
+import { Chart } from '../chart.tsx'
+import { clock, percent } from '../words.ts'
+import { leftOf } from './operations.tsx'
+import type { Operation } from './operation-verbs.tsx'
+
+type Value = number | null
+
+const unit = (value: number): string => percent(value).replace('.0', '')
+
+/**
+ * How far it came, and the band in which it will likely end: with a chance of four in five, by the same estimate as
+ * everywhere else. One edge of the band is the earliest likely end, the other the latest.
+ */
+export function ProgressChart({
+  operation,
+  times,
+  done,
+  marks,
+}: {
+  operation: Operation
+  times: readonly number[]
+  done: readonly Value[]
+  marks: readonly { at: number; label: string }[]
+}): JSX.Element {
+  const { progress, eta, asOf } = operation
+  const now = Date.parse(asOf) / 1_000
+  const past = { times: times.filter((at) => at < now), done: done.slice(0, times.filter((at) => at < now).length) }
+  if (progress === undefined || eta === undefined) {
+    const summary = progress === undefined ? 'no estimate' : percent(progress)
+    const lines = [{ label: 'done', values: [...past.done, progress ?? null], fill: true }]
+    return (
+      <Chart title="Progress" summary={summary} times={[...past.times, now]} lines={lines} {...{ marks, unit }} share />
+    )
+  }
+  const [low, high] = [Math.max(1, eta.lowMs / 1_000), Math.max(2, eta.highMs / 1_000)]
+  const none = past.times.map(() => null)
+  const at = (seconds: number): string =>
+    clock(new Date((now + seconds) * 1_000).toISOString(), { seconds: high < 600 })
+  return (
+    <Chart
+      title="Progress"
+      summary={`${percent(progress)}; ends between ${at(low)} and ${at(high)}, likely (in ${leftOf(eta)})`}
+      times={[...past.times, now, now + low, now + high]}
+      lines={[
+        { label: 'done', values: [...past.done, progress, null, null], fill: true },
+        { label: 'if it goes well', values: [...none, progress, 1, 1], tone: 'limit' },
+        {
+          label: 'if it does not',
+          values: [...none, progress, progress + ((1 - progress) * low) / high, 1],
+          tone: 'limit',
+        },
+      ]}
+      band={[1, 2]}
+      marks={[...marks, { at: now, label: 'now' }]}
+      unit={unit}
+      share
+    />
+  )
+}
