@@ -26,7 +26,7 @@ test('a drained worker takes no new work, finishes what it runs however long tha
   })
   const short = defineJob({ name: 'short', perform: () => undefined })
   // Far less patience than the job takes: a drain has no limit, a stop has.
-  const worker = { stop: '50ms' } as const
+  const worker = { lease: '6s', stop: '50ms' } as const
   await using first = await startedWorker(db, [long, short], { concurrency: 1 }, { worker })
   const { id } = await first.jobs.enqueue(long)
   await first.events.event('job.started')

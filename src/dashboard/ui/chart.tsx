@@ -45,7 +45,7 @@ function optionsOf(shown: () => ChartProps, { width, point }: Canvas): uPlot.Opt
     height: 150,
     cursor: { sync: { key: together.key }, points: { size: 6 }, drag: { x: false, y: false } },
     legend: { show: false },
-    padding: [8, 18, 0, 0],
+    padding: [8, 30, 0, 0],
     scales: {
       x: { range: (_, least, most) => spanOf(shown().span ?? [least, most]) },
       y: { range: (_, least, most) => [Math.min(0, least ?? 0), share ? 1 : Math.max(1, most ?? 1) * 1.08] },

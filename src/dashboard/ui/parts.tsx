@@ -211,7 +211,13 @@ export function Spark({ values, label }: { values: readonly number[]; label: str
   const most = Math.max(1, ...values)
   const width = 4
   return (
-    <svg class="spark" viewBox={`0 0 ${values.length * width} 20`} role="img" aria-label={label}>
+    <svg
+      class="spark"
+      width={values.length * width}
+      viewBox={`0 0 ${values.length * width} 20`}
+      role="img"
+      aria-label={label}
+    >
       {values.map((value, at) => (
         <rect
           key={at}

@@ -14,9 +14,9 @@ const units: Record<string, (value: number) => string> = {
   deadRows: shares,
   walRate: times,
   commitTime: times,
-  activeSessions: (value) => `${brief(value)} per core`,
+  activeSessions: (value) => `${brief(value)}/core`,
   transactions: (value) => `${brief(value)}/s`,
-  archive: (value) => `${brief(value)} segments`,
+  archive: (value) => `${brief(value)} files`,
 }
 
 /** The value of a signal with its unit. */

@@ -24,7 +24,7 @@ export function Acts({ acts, targets = true }: { acts: readonly Act[]; targets?:
           <td class="wide">
             <code>{changeOf(act.before, act.after)}</code>
           </td>
-          <td>{act.reason ?? ''}</td>
+          <td class="wide">{act.reason ?? ''}</td>
         </tr>
       ))}
     </Table>
@@ -38,7 +38,9 @@ function Target({ act: { action, target } }: { act: Act }): JSX.Element {
   if (room === undefined || !exact) return <code>{target}</code>
   return (
     <a href={`${base}/${room}/${target}`}>
-      <code>{room === 'operations' ? `${target.slice(0, 8)}…` : target}</code>
+      <code class="nowrap" title={target}>
+        {room === 'operations' ? `…${target.slice(-8)}` : target}
+      </code>
     </a>
   )
 }

@@ -66,7 +66,10 @@ function Detail({ job }: { job: Job }): JSX.Element {
             {name} <span class="muted">{id}</span> <Chip state={state} />
           </>
         }
-        sentence={reason ?? (job.parked ? 'Parked: no running worker knows this name.' : undefined)}
+        sentence={
+          (reason === null ? undefined : capital(reason)) ??
+          (job.parked ? 'Parked: no running worker knows this name.' : undefined)
+        }
         actions={<Verbs job={job} />}
       />
       <Failure error={error} />

@@ -128,8 +128,8 @@ function Planned({ id }: { id: string }): JSX.Element {
       {({ plan, madeAt }) => (
         <>
           <p class="muted">
-            What the checks of a start say about its whole range, made <When at={madeAt} />, without a dry run: so
-            nobody can tell how long it would take and how much log it would write.
+            What the checks of a start say about its whole range, made <When at={madeAt} />. It was made without a dry
+            run, which alone tells how long it takes and how much log (WAL) it writes.
           </p>
           <PlanView plan={plan} title="What the checks say" />
         </>

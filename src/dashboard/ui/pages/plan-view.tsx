@@ -8,6 +8,8 @@ type Plan = Answer<'operations.planned'>['plan']
 /** What a start would do, and what to think about first. */
 export function PlanView({ plan, title = 'Plan' }: { plan: Plan; title?: string }): JSX.Element {
   const { estimate, findings, statements, dryRun } = plan
+  // Without a dry run nothing is known of time and log.
+  const tried = dryRun.reason !== 'it was not asked for'
   return (
     <section aria-labelledby="plan" class="plan">
       <h2 id="plan">{title}</h2>
@@ -15,17 +17,17 @@ export function PlanView({ plan, title = 'Plan' }: { plan: Plan; title?: string 
         of={[
           ['Rows to walk', count(estimate.rowsToSee)],
           ['Rows to change', `about ${count(estimate.rowsToChange)}`],
-          [
+          tried && [
             'Duration',
             estimate.durationMs === null
               ? 'unknown'
               : `${duration(estimate.durationMs.from)} – ${duration(estimate.durationMs.to)}`,
           ],
-          ['Log written', estimate.walBytes === null ? 'unknown' : bytes(estimate.walBytes)],
+          tried && ['Log written', estimate.walBytes === null ? 'unknown' : bytes(estimate.walBytes)],
           ['Table', `${plan.table}, ${bytes(estimate.tableBytes)}`],
           ['Cursor', plan.cursor.join(', ')],
           ['Keys', `${plan.from?.join(', ') ?? 'first'} … ${plan.to?.join(', ') ?? 'last'}`],
-          [
+          tried && [
             'Dry run',
             `${dryRun.outcome}${dryRun.reason === null ? '' : `: ${dryRun.reason}`}${dryRun.run === null ? '' : `, ${count(dryRun.run.rowsChanged)} rows in ${duration(dryRun.run.elapsedMs)}`}`,
           ],

@@ -23,8 +23,8 @@ export function ProgressChart({
   done: readonly Value[]
   marks: readonly { at: number; label: string }[]
 }): JSX.Element {
-  const { progress, eta, asOf } = operation
-  const now = Date.parse(asOf) / 1_000
+  const { progress, eta, asOf, finishedAt } = operation
+  const now = Date.parse(finishedAt ?? asOf) / 1_000
   const past = { times: times.filter((at) => at < now), done: done.slice(0, times.filter((at) => at < now).length) }
   if (progress === undefined || eta === undefined) {
     const summary = progress === undefined ? 'no estimate' : percent(progress)
@@ -44,9 +44,9 @@ export function ProgressChart({
       times={[...past.times, now, now + low, now + high]}
       lines={[
         { label: 'done', values: [...past.done, progress, null, null], fill: true },
-        { label: 'if it goes well', values: [...none, progress, 1, 1], tone: 'limit' },
+        { label: 'earliest likely end', values: [...none, progress, 1, 1], tone: 'limit' },
         {
-          label: 'if it does not',
+          label: 'latest likely end',
           values: [...none, progress, progress + ((1 - progress) * low) / high, 1],
           tone: 'limit',
         },

@@ -15,12 +15,9 @@ const heads = [
   'State',
   'Version',
   number('Jobs'),
-  number('Batches'),
-  number('Rows'),
   'Works on',
   'Queues',
   number('Memory'),
-  number('Loop lag'),
   'Up',
   { title: '', class: 'verbs' },
 ]
@@ -66,15 +63,15 @@ function Row({ worker }: { worker: Worker }): JSX.Element {
   const silent = worker.seen_ms > silentMs
   return (
     <tr>
-      <td>
+      <td class="nowrap">
         <span class="strong">{worker.host}</span> <span class="muted">{worker.pid}</span>
         <div class="under">
-          <code title={worker.id}>{worker.id.slice(0, 13)}</code>
+          <code title={worker.id}>…{worker.id.slice(-12)}</code>
         </div>
       </td>
       <td>
         <Chip {...standing(worker, silent)} />
-        <div class="under">
+        <div class="under nowrap">
           {worker.drain_since === null || silent
             ? `seen ${duration(worker.seen_ms)} ago`
             : `asked${worker.drain_by === null ? '' : ` by ${worker.drain_by}`}`}
@@ -83,9 +80,9 @@ function Row({ worker }: { worker: Worker }): JSX.Element {
       <td>{worker.version}</td>
       <td class="number">
         {count(worker.running)} of {count(worker.concurrency)}
+        {worker.batches > 0 && <div class="under">{plural(worker.batches, 'batch', 'batches')}</div>}
+        {worker.rows > 0 && <div class="under">{plural(worker.rows, 'row')} claimed</div>}
       </td>
-      <td class="number">{count(worker.batches)}</td>
-      <td class="number">{count(worker.rows)}</td>
       <td>
         {worker.works_on.length === 0 ? (
           <span class="muted">nothing</span>
@@ -94,8 +91,10 @@ function Row({ worker }: { worker: Worker }): JSX.Element {
         )}
       </td>
       <td class="clip">{worker.queues.length === 0 ? 'all' : worker.queues.join(', ')}</td>
-      <td class="number">{worker.memory_bytes === null ? '–' : bytes(worker.memory_bytes)}</td>
-      <td class="number">{worker.loop_lag_ms === null ? '–' : duration(worker.loop_lag_ms)}</td>
+      <td class="number">
+        {worker.memory_bytes === null ? '–' : bytes(worker.memory_bytes)}
+        {worker.loop_lag_ms !== null && <div class="under">event loop {duration(worker.loop_lag_ms)} late</div>}
+      </td>
       <td class="nowrap">{duration(Date.now() - Date.parse(worker.started_at))}</td>
       <td class="verbs">
         {may(session, 'operator') && worker.drain_since === null && !silent && (
@@ -120,7 +119,7 @@ function standing({ drain_since }: Worker, silent: boolean): { state: string; la
 function Work({ one: { kind, name, count: n, oldestMs } }: { one: Worker['works_on'][number] }): JSX.Element {
   const what = n === 1 ? '' : kind === 'job' ? ` × ${count(n)}` : `, ${count(n)} batches`
   return (
-    <div>
+    <div class="nowrap">
       {name}
       {what} <span class="muted">{duration(oldestMs)}</span>
     </div>
