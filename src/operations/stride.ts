@@ -115,8 +115,8 @@ export async function firstStride(
 ): Promise<Stride | undefined> {
   const { of, rowsPerPage } = strides
   if (of === 1) return undefined
-  const most = rowsPerPage > 0 ? (rows / rowsPerPage) * loosely + 2 : 0
-  return { of, at: 0, pages: await pagesOf(database.work, { walk, window }, most) }
+  const enough = rowsPerPage > 0 ? (rows / rowsPerPage) * loosely + 2 : 0
+  return { of, at: 0, pages: await pagesOf(database.work, { walk, window }, enough) }
 }
 
 /** A stretch of a batch, and which of its rows are meant. */
