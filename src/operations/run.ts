@@ -114,14 +114,14 @@ async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
   const size = progress.subBatchSize * of
   progress.ahead = undefined
   if (ahead?.stride !== undefined) return commit(run, work, { progress, next: ahead })
-  // Found by the sub-batch before, for the size that it had: good unless errors made it smaller.
-  const isGood = ahead !== undefined && ahead.rows <= size * 1.1 && !isFar(ahead.rows, size)
+  // Found by the sub-batch before, for the size that it had: good unless another is wanted by far.
+  const isGood = ahead !== undefined && !isFar(size, ahead.rows) && !isFar(ahead.rows, size)
   const next = isGood ? ahead : await nextWindow(work, { lower, upper: run.batch.upper_key, size })
   const stride = of === 1 ? undefined : await firstStride(work, next)
   await commit(run, work, { progress, next: { ...next, stride } })
 }
 
-/** Whether a size is so far behind the one that is wanted that it pays to look again. */
+/** Whether a size is so far behind another that it pays to look again. */
 function isFar(rows: number, wanted: number): boolean {
   return wanted > rows * 1.5
 }

@@ -134,11 +134,15 @@ const pagesSql = `
     current_setting('block_size')::int as size,
     (select h.holder from (
        select 'pid ' || a.pid || coalesce(', user ' || a.usename, '')
-           || coalesce(', ' || nullif(a.application_name, ''), '') as holder, a.backend_xmin as xmin
+           || coalesce(', ' || nullif(a.application_name, ''), '') as holder,
+         coalesce(a.backend_xmin, a.backend_xid) as xmin
        from pg_stat_activity a
-       where a.backend_xmin is not null and a.pid <> pg_backend_pid()
-         and (a.datid is null or a.datid = (select oid from pg_database where datname = current_database()))
-         and coalesce(a.xact_start < clock_timestamp() - interval '5 seconds', age(a.backend_xmin) > $3)
+       where a.pid <> pg_backend_pid()
+         -- A snapshot counts in its own database, a transaction that has written counts in all.
+         and (a.backend_xid is not null or a.backend_xmin is not null
+           and (a.datid is null or a.datid = (select oid from pg_database where datname = current_database())))
+         and coalesce(a.xact_start < clock_timestamp() - interval '5 seconds',
+           age(coalesce(a.backend_xmin, a.backend_xid)) > $3)
          and not exists (select from pg_stat_progress_vacuum v where v.pid = a.pid)
        union all
        select 'prepared transaction ' || quote_literal(p.gid), p.transaction

@@ -1,8 +1,7 @@
-import pg from 'pg'
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
-import { updateRows, type Slice } from '../../src/targets/change.ts'
-import { pagesOf, striding, type Stride } from '../../src/targets/stride.ts'
+import { updateRows } from '../../src/targets/change.ts'
+import { pagesOf, striding } from '../../src/targets/stride.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 
 const rows = 12_000
@@ -23,47 +22,6 @@ async function fullPages(): Promise<TestDatabase> {
   await db.query('vacuum (analyze) full_pages')
   return db
 }
-
-/** Sets all rows, each window in so many transactions; gives how many new versions stayed on their page. */
-async function setAll(db: TestDatabase, of: number): Promise<{ changed: number; hot: number; growth: number }> {
-  const client = new pg.Client({ connectionString: db.url })
-  await client.connect()
-  const connection = { query: (text: string, values: unknown[]) => client.query(text, values) }
-  const indexes = `select pg_indexes_size('full_pages')::float8`
-  const before = await db.value<number>(indexes)
-  let [changed, hot] = [0, 0]
-  for (const window of windows) {
-    const pages = await pagesOf(connection, { walk, window }, size)
-    for (let at = 0; at < of; at++) {
-      const stride: Stride | undefined = of === 1 ? undefined : { of, at, pages }
-      const slice: Slice = striding({ walk, window, scope: isOpen }, stride)
-      await client.query('begin')
-      changed += await updateRows(connection, slice, sql`done = true`)
-      const counted = `select n_tup_hot_upd::int as hot from pg_stat_xact_user_tables where relname = 'full_pages'`
-      hot += (await client.query<{ hot: number }>(counted)).rows[0]?.hot ?? 0
-      await client.query('commit')
-    }
-  }
-  await client.end()
-  return { changed, hot, growth: (await db.value<number>(indexes)) / before - 1 }
-}
-
-test('on full pages, new versions stay on their page with strides, and no index grows', async () => {
-  await using db = await fullPages()
-  const { changed, hot, growth } = await setAll(db, 10)
-  expect(changed).toBe(rows)
-  expect(await db.value('select count(*)::int from full_pages where not done')).toBe(0)
-  expect(hot).toBeGreaterThan(rows * 0.8)
-  expect(growth).toBeLessThanOrEqual(0.05)
-})
-
-test('without strides they do not, and the indexes grow', async () => {
-  await using db = await fullPages()
-  const { changed, hot, growth } = await setAll(db, 1)
-  expect(changed).toBe(rows)
-  expect(hot).toBeLessThan(rows * 0.2)
-  expect(growth).toBeGreaterThan(0.2)
-})
 
 test('pages are read in one go only where the rows of a window lie close together', async () => {
   await using db = await fullPages()

@@ -125,8 +125,8 @@ type Choices = Partial<
 function sluiceWith(choices: Choices, config: SluiceConfig = {}): Way['work'] {
   return async ({ url, case: what, done, over, timed }) => {
     const operation = definitionOf(what, choices)
-    // A slot without work looks for some a hundred times a second here, which is not what is measured.
-    const worker = { concurrency: choices.lanes === 'auto' ? 4 : 1, poll: 10 }
+    // No more slots than lanes pay for here: one without work looks for some again and again.
+    const worker = { concurrency: choices.lanes === 'auto' ? 4 : 1, poll: 50 }
     await using sluice = new Sluice({ database: url, operations: [operation], worker, ...config })
     sluice.on('sub-batch.committed', ({ rowsChanged }) => done(rowsChanged))
     await sluice.start()
