@@ -103,6 +103,7 @@ export class Governor implements Crew {
     const work = {
       tables: () => this.#tables(),
       committed: () => this.#committed,
+      transactions: () => database.control.transactions + database.work.transactions + this.#pool.transactions,
       limited: () => [...this.#courses.values()].some(({ pace }) => pace.limiter !== undefined && !pace.held),
     }
     const looked = (): Promise<void> => this.#looked()

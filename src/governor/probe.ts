@@ -18,8 +18,8 @@ export interface Source {
   readonly cores: number
   /** The clock of this process, in milliseconds; it never goes back. */
   readonly nowMs: number
-  /** Sub-batches that have committed in this process. */
-  readonly committed: number
+  /** Transactions of this process. */
+  readonly transactions: number
   /** Whether one has since the last look. */
   readonly working: boolean
 }

@@ -10,8 +10,9 @@ import { missed, read, unread, type Reading } from './reading.ts'
 interface Work {
   /** The tables that are being walked. */
   tables(): readonly string[]
-  /** How many sub-batches have committed. */
+  /** How many sub-batches have committed, and how many transactions there were for whatever purpose. */
   committed(): number
+  transactions(): number
   /** Whether something slows it. */
   limited(): boolean
 }
@@ -200,7 +201,7 @@ export class Sampler {
       serverVersion: this.#serverVersion ?? 0,
       cores: this.#options.cores,
       nowMs: performance.now(),
-      committed,
+      transactions: work.transactions(),
       working: committed > this.#committed,
     }
     this.#committed = committed

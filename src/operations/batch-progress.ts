@@ -31,7 +31,7 @@ export interface Progress {
 
 /** So many times the sub-batch can be looked at when nothing needs to be changed, up to so many rows. */
 const lookFactor = 64
-const mostLooked = 250_000
+const mostLooked = 1_000_000
 
 /** Where a batch begins that was just taken. */
 export function beginning({ batch, operation, sizes }: BatchRun): Progress {

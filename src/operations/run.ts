@@ -20,6 +20,7 @@ import { release } from '../store/batches.ts'
 import { charge } from '../store/picking.ts'
 import { countRows } from '../targets/window.ts'
 import { about, lost, warn, type BatchRun } from './batch-run.ts'
+import { settledScope } from './cut-off.ts'
 import { settleFinish } from './doubt.ts'
 import { farSince, readFar } from './far-reads.ts'
 import { isolateCrashed } from './isolate.ts'
@@ -27,7 +28,7 @@ import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
 import { beginning, lookLimit, type Progress } from './batch-progress.ts'
 import { nextBatch, targetMs, type Unit } from './size.ts'
-import { addUnit, meanOf, nextStride, rowsAtOnce, strideOf } from './stride.ts'
+import { addUnit, firstStride, meanOf, nextStride, rowsAtOnce, strideOf } from './stride.ts'
 import {
   isFollowed,
   nextWindow,
@@ -65,7 +66,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
   const bound = await run.definition.bind(operation.args)
   const startedAt = operation.created_text
   const signal = AbortSignal.any([held.signal, run.ending])
-  const scope = bound.scope(startedAt)
+  const scope = await settledScope(database.control, run.definition, { bound, startedAt })
   return {
     database,
     claim: held,
@@ -109,17 +110,18 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
 
 async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
   const { at: lower, ahead } = progress
-  const of = progress.plainRows > 0 ? 1 : work.strides
+  const of = progress.plainRows > 0 ? 1 : work.strides.of
   const size = progress.subBatchSize * of
   progress.ahead = undefined
   if (ahead?.stride !== undefined) return commit(run, work, { progress, next: ahead })
-  // Found by the sub-batch before, for the size that it had: good unless errors made it smaller.
-  const isGood = ahead !== undefined && ahead.rows <= size * 1.1 && !isFar(ahead.rows, size)
+  // Found by the sub-batch before, for the size that it had: good unless another is wanted by far.
+  const isGood = ahead !== undefined && !isFar(size, ahead.rows) && !isFar(ahead.rows, size)
   const next = isGood ? ahead : await nextWindow(work, { lower, upper: run.batch.upper_key, size })
-  await commit(run, work, { progress, next: of === 1 ? next : { ...next, stride: { of, at: 0 } } })
+  const stride = of === 1 ? undefined : await firstStride(work, next)
+  await commit(run, work, { progress, next: { ...next, stride } })
 }
 
-/** Whether a size is so far behind the one that is wanted that it pays to look again. */
+/** Whether a size is so far behind another that it pays to look again. */
 function isFar(rows: number, wanted: number): boolean {
   return wanted > rows * 1.5
 }

@@ -17,11 +17,12 @@
 import type { Sql } from 'sql-template-tag'
 import type { Change } from '../targets/change.ts'
 import type { Stride } from '../targets/stride.ts'
-import { isLast, readPages, settles, type Pages } from '../targets/stride.ts'
+import { isLast, pagesOf, readPages, settles, type Pages } from '../targets/stride.ts'
 import { readSurroundings, type Surroundings } from '../targets/surroundings.ts'
 import type { BatchRun } from './batch-run.ts'
 import type { Changes } from './preflight/changes.ts'
 import type { Unit } from './size.ts'
+import type { NextWindow, SubBatchWork } from './sub-batch.ts'
 
 /** In how many transactions a window is done, and why so. */
 export interface StrideChoice {
@@ -78,21 +79,44 @@ interface Planned {
   change: Change | undefined
 }
 
+/** In how many transactions the windows of a batch are done, and how their rows lie. */
+export interface Strides {
+  of: number
+  rowsPerPage: number
+}
+
+const none: Strides = { of: 1, rowsPerPage: 0 }
+
 /** The choice for one batch: what holds now. Whoever died on these rows is followed without strides. */
-export async function strideOf(run: BatchRun, { scope, change }: Planned): Promise<number> {
+export async function strideOf(run: BatchRun, { scope, change }: Planned): Promise<Strides> {
   const { definition, operation, batch, walk, database } = run
   const { changes } = definition
   const [column] = walk.cursor.columns
-  if (changes.kind !== 'update' || (changes.stride ?? 1) === 1 || batch.pass > 1 || batch.crashes > 0) return 1
-  if (column === undefined || operation.carve === 'sparse') return 1
+  if (changes.kind !== 'update' || (changes.stride ?? 1) === 1 || batch.pass > 1 || batch.crashes > 0) return none
+  if (column === undefined || operation.carve === 'sparse') return none
   const [pages, { indexes }] = await Promise.all([
     readPages(database.control, walk.table, column),
     readSurroundings(database.control, walk.table),
   ])
   const { of } = chooseStride({ changes, lanes: operation.lanes, indexes, pages })
-  if (of === 1 || change?.kind !== 'update') return 1
+  if (of === 1 || change?.kind !== 'update') return none
   const window = { lower: batch.checkpoint, upper: batch.upper_key }
-  return (await settles(database.work, { walk, window, scope }, change.set)) ? of : 1
+  const settled = await settles(database.work, { walk, window, scope }, change.set)
+  return settled ? { of, rowsPerPage: pages.rowsPerPage } : none
+}
+
+/** Where rows are in the order of their keys, they lie on no more pages than so many times as few as possible. */
+const loosely = 2
+
+/** The first of the transactions in which a window is done; undefined: there is but one. */
+export async function firstStride(
+  { database, walk, strides }: Pick<SubBatchWork, 'database' | 'walk' | 'strides'>,
+  { window, rows }: NextWindow,
+): Promise<Stride | undefined> {
+  const { of, rowsPerPage } = strides
+  if (of === 1) return undefined
+  const enough = rowsPerPage > 0 ? (rows / rowsPerPage) * loosely + 2 : 0
+  return { of, at: 0, pages: await pagesOf(database.work, { walk, window }, enough) }
 }
 
 /** A stretch of a batch, and which of its rows are meant. */

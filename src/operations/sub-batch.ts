@@ -11,7 +11,7 @@ import { isLast, noKey, striding, type Stride } from '../targets/stride.ts'
 import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../targets/window.ts'
 import { openBatch, type Tally } from './batch.ts'
 import type { BoundOperation } from './define.ts'
-import { rowsAtOnce } from './stride.ts'
+import { rowsAtOnce, type Strides } from './stride.ts'
 
 /** The fence refused: another worker owns the batch. */
 export class ClaimLost extends Error {
@@ -57,7 +57,7 @@ export interface SubBatchWork {
   /** Whether a sub-batch is not to wait until its commit is on disk. */
   commitLater: boolean
   /** In how many transactions a window is done; see strides. */
-  strides: number
+  strides: Strides
   /** What the second pass must not miss, where it may read from a replica; else undefined. */
   since: string | undefined
 }

@@ -37,6 +37,7 @@ export class Pool implements StoreConnection {
   readonly #options: PoolOptions
   readonly #pool: pg.Pool
   readonly #inUse = new Set<(usable: boolean) => void>()
+  #transactions = 0
 
   constructor(options: PoolOptions) {
     this.schema = options.schema
@@ -49,6 +50,11 @@ export class Pool implements StoreConnection {
     } satisfies Awaiting)
     // Idle clients report a lost server here; the next checkout connects anew.
     this.#pool.on('error', () => undefined)
+  }
+
+  /** How many transactions it has begun: a single statement is one, too. */
+  get transactions(): number {
+    return this.#transactions
   }
 
   async query(text: string, values: unknown[]): Promise<Result> {
@@ -112,6 +118,7 @@ export class Pool implements StoreConnection {
 
   async #checkOut(): Promise<{ client: pg.PoolClient; release: (usable: boolean) => void }> {
     const client = await this.#pool.connect()
+    this.#transactions += 1
     const release = (usable: boolean): void => {
       if (!this.#inUse.delete(release)) return
       if (!usable) destroySocket(client)

@@ -2,12 +2,21 @@ import sql, { raw, type Sql } from 'sql-template-tag'
 import type { Connection } from '../store/connection.ts'
 import { sliceOf, type Slice } from './change.ts'
 import { columnList } from './cursor.ts'
+import { within } from './window.ts'
 
 /** The rows of a slice that one of several transactions changes: of each page one row in `of`. */
 export interface Stride {
   of: number
   /** Which of them, from 0 on. The last one takes all that is left. */
   at: number
+  /** The pages on which they lie, where these are few; read in one go, they cost half of what an index does. */
+  pages?: PageRange | undefined
+}
+
+/** Pages by number, the last one included. */
+export interface PageRange {
+  first: number
+  last: number
 }
 
 /** Whether nothing of the slice is left to the next transaction. */
@@ -21,8 +30,33 @@ export function isLast(stride: Stride | undefined): boolean {
  */
 export function striding(slice: Slice, stride: Stride | undefined): Slice {
   if (stride === undefined || isLast(stride)) return slice
-  const chosen = sql`get_byte(tidsend(ctid), 5) % ${stride.of}::int = ${stride.at}::int`
+  const { of, at, pages } = stride
+  const inStride = sql`get_byte(tidsend(ctid), 5) % ${of}::int = ${at}::int`
+  const chosen = pages === undefined ? inStride : sql`${onPages(pages)} and ${inStride}`
   return { ...slice, scope: slice.scope === undefined ? chosen : sql`(${slice.scope}) and ${chosen}` }
+}
+
+function onPages({ first, last }: PageRange): Sql {
+  return sql`ctid >= ${`(${first},0)`}::tid and ctid < ${`(${last + 1},0)`}::tid`
+}
+
+/**
+ * The pages between the first and the last row of a window, in whichever order; undefined when they are more than
+ * `most`. Rows that lie elsewhere are met in the end.
+ */
+export async function pagesOf(
+  connection: Connection,
+  { walk, window }: Pick<Slice, 'walk' | 'window'>,
+  most: number,
+): Promise<PageRange | undefined> {
+  const at = (order: string): Sql => sql`
+    select ctid from ${raw(walk.table)} where ${within(walk, window)} order by ${columnList(walk.cursor, order)} limit 1`
+  const query = sql`select (${at('')})::text as first, (${at(' desc')})::text as last`
+  const { rows } = await connection.query(query.text, query.values)
+  const { first, last } = rows[0] as { first: string | null; last: string | null }
+  const pages = [first, last].map((place) => Number.parseInt(place?.slice(1) ?? '', 10))
+  const range = { first: Math.min(...pages), last: Math.max(...pages) }
+  return range.last - range.first < most ? range : undefined
 }
 
 /** Runs work in a transaction; an error rolls it back. */
@@ -100,11 +134,15 @@ const pagesSql = `
     current_setting('block_size')::int as size,
     (select h.holder from (
        select 'pid ' || a.pid || coalesce(', user ' || a.usename, '')
-           || coalesce(', ' || nullif(a.application_name, ''), '') as holder, a.backend_xmin as xmin
+           || coalesce(', ' || nullif(a.application_name, ''), '') as holder,
+         coalesce(a.backend_xmin, a.backend_xid) as xmin
        from pg_stat_activity a
-       where a.backend_xmin is not null and a.pid <> pg_backend_pid()
-         and (a.datid is null or a.datid = (select oid from pg_database where datname = current_database()))
-         and coalesce(a.xact_start < clock_timestamp() - interval '5 seconds', age(a.backend_xmin) > $3)
+       where a.pid <> pg_backend_pid()
+         -- A snapshot counts in its own database, a transaction that has written counts in all.
+         and (a.backend_xid is not null or a.backend_xmin is not null
+           and (a.datid is null or a.datid = (select oid from pg_database where datname = current_database())))
+         and coalesce(a.xact_start < clock_timestamp() - interval '5 seconds',
+           age(coalesce(a.backend_xmin, a.backend_xid)) > $3)
          and not exists (select from pg_stat_progress_vacuum v where v.pid = a.pid)
        union all
        select 'prepared transaction ' || quote_literal(p.gid), p.transaction

@@ -67,15 +67,18 @@ export interface Place {
   count: number
 }
 
-/** The statement that finds its key. */
+/** The statement that finds its key. The text is made of the one row only: the server would make it of all before it. */
 export function selectKeyAt({ walk, window, count }: Place): Sql {
   return sql`
     select ${keyText(walk.cursor)} as key
-    from ${raw(walk.table)}
-    where ${onWalk(walk, window)}
-    order by ${columnList(walk.cursor)}
-    offset ${count - 1}
-    limit 1`
+    from (
+      select ${columnList(walk.cursor)}
+      from ${raw(walk.table)}
+      where ${onWalk(walk, window)}
+      order by ${columnList(walk.cursor)}
+      offset ${count - 1}
+      limit 1
+    ) sluice_row`
 }
 
 /** How many rows of a window meet a condition, or are on the walk at all; only asked of windows that are small. */

@@ -21,7 +21,7 @@ export async function openProbe(probe: Probe, url: string): Promise<ProbeBench> 
     serverVersion: row?.version ?? 0,
     cores: 1,
     nowMs: performance.now(),
-    committed: 0,
+    transactions: 0,
     working: true,
   })
   const reader = probe.open()

@@ -141,19 +141,19 @@ test('the time that sessions of others execute is seen by a worker, and our own 
   await work
 })
 
-test('transactions of others are counted, and those of our sub-batches are not', async () => {
+test('transactions of others are counted, and our own are not', async () => {
   await using db = await testDatabase()
   await using probe = await openProbe(transactions, db.workerUrl)
   await using other = await session(db.url, 'web')
-  let [nowMs, committed] = [1_000, 0]
+  let [nowMs, own] = [1_000, 0]
   expect(await probe.look({ nowMs })).toBeUndefined()
   await until('the transactions of the other one show', async () => {
     for (let i = 0; i < 200; i++) await other.query('select 1')
     return ((await probe.look({ nowMs: (nowMs += 1_000) }))?.value ?? 0) > 100
   })
   await until('what we do ourselves is taken off', async () => {
-    committed += 1_000_000
-    return (await probe.look({ nowMs: (nowMs += 1_000), committed }))?.value === 0
+    own += 1_000_000
+    return (await probe.look({ nowMs: (nowMs += 1_000), transactions: own }))?.value === 0
   })
 })
 

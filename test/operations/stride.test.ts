@@ -78,22 +78,6 @@ const finish = backfill({ name: 'finish', table: 'counters', set: { done: sql`tr
 const strided = backfill({ name: 'finish', table: 'counters', set: { done: sql`true` }, subBatchSize: 100, stride: 10 })
 const wrong = 'select count(*)::int from counters where n <> 1 or not done'
 
-test('on full pages new versions stay on their page', { timeout: 60_000 }, async () => {
-  await using db = await fullPages(10_000)
-  const { sluice, events } = working(db, [strided], patient)
-  await using _ = sluice
-  await sluice.start()
-  await sluice.operations.start(strided)
-  expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 10_000, rowsChanged: 10_000 })
-  expect(await db.value(wrong)).toBe(0)
-  const parts = events.payloads('sub-batch.committed').filter(({ rowsSeen }) => rowsSeen === 0)
-  expect(parts.length).toBeGreaterThan(50)
-  await sluice.stop()
-  // Without strides hardly any would; with them nine of ten, and fewer while somebody looks at the table for long.
-  const hot = `select (n_tup_hot_upd > n_tup_upd / 5)::int as hot from pg_stat_user_tables where relname = 'counters'`
-  await until('statistics tell of many updates that they were HOT', async () => (await db.value(hot)) === 1)
-})
-
 test(
   'each row changes once and is counted once, though answers within a stride are lost',
   { timeout: 60_000 },

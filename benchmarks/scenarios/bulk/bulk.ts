@@ -3,7 +3,7 @@ import { connected } from '../../database.ts'
 import { interleave, type Outcome } from '../../harness.ts'
 import { EventsTable, type Case } from '../events-table.ts'
 import { Foreground, percentile, type Beat } from './foreground.ts'
-import { baseline, fixedSizes, fixedStrides, works, type Work } from './works.ts'
+import { baseline, works, type Site, type Way } from './works.ts'
 
 /** A case that is measured: the work, and whether an application is there meanwhile. */
 export interface Measured {
@@ -43,12 +43,20 @@ export interface BulkSizes {
   /** Statements of the application per second, and how long it is watched before the work begins. */
   rate: number
   idleMs: number
-  /** A way that is not done by then is stopped, and its speed until then counts. */
+  /** A way that is not done by then is stopped, and its speed until then counts: all, and loops by hand. */
   limitMs: number
+  loopMs: number
 }
 
-export const fullBulk: BulkSizes = { rows: 5_000_000, rounds: 5, rate: 400, idleMs: 6_000, limitMs: 60_000 }
-export const smallBulk: BulkSizes = { rows: 200_000, rounds: 1, rate: 200, idleMs: 2_000, limitMs: 4_000 }
+const fullTimes = { idleMs: 6_000, limitMs: 60_000, loopMs: 12_000 }
+const smallTimes = { idleMs: 1_000, limitMs: 4_000, loopMs: 1_000 }
+export const fullBulk: BulkSizes = { rows: 5_000_000, rounds: 3, rate: 400, ...fullTimes }
+export const smallBulk: BulkSizes = { rows: 200_000, rounds: 1, rate: 200, ...smallTimes }
+
+/** Rows of the table: as many are set in one case as are deleted in another, which is half of what is there. */
+function rowsOf({ work = 'delete' }: Measured['case'], { rows }: BulkSizes): number {
+  return work === 'delete' ? rows : Math.ceil(rows / 2)
+}
 
 /** What one run showed. */
 export interface BulkRun {
@@ -75,14 +83,14 @@ export async function bulkBenchmark({
   url,
   sizes,
   only,
-  ways = { ...works, ...fixedSizes, ...fixedStrides },
+  ways = works,
   say,
 }: {
   url: string
   sizes: BulkSizes
   only: readonly string[] | undefined
-  /** Those that are compared; sizes by hand only beside an application, strides by hand only on full pages. */
-  ways?: Record<string, Work>
+  /** Those that are compared, each in the cases that it is for. */
+  ways?: Record<string, Way>
   say: (line: string) => void
 }): Promise<BulkOutcome[]> {
   const unknown = only?.find((key) => cases.every((measured) => measured.key !== key))
@@ -90,14 +98,9 @@ export async function bulkBenchmark({
   const found: BulkOutcome[] = []
   for (const measured of cases.filter(({ key }) => only === undefined || only.includes(key))) {
     say(measured.title)
-    await using table = await EventsTable.create(url, { ...measured.case, rows: sizes.rows })
-    const chosen = Object.entries(ways)
-      .filter(([name]) => measured.foreground || !(name in fixedSizes))
-      .filter(([name]) => measured.key === 'full' || !(name in fixedStrides))
-    const variants = chosen.map(([name, work]) => ({
-      name,
-      run: () => runOnce(table, work, { measured, sizes }),
-    }))
+    await using table = await EventsTable.create(url, { ...measured.case, rows: rowsOf(measured.case, sizes) })
+    const chosen = Object.entries(ways).filter(([, way]) => way.only?.includes(measured.key) ?? true)
+    const variants = chosen.map(([name, way]) => ({ name, run: () => runOnce(table, way, { measured, sizes }) }))
     found.push({ measured, outcomes: await interleave<BulkRun>({ variants }, sizes.rounds, say) })
   }
   return found
@@ -107,7 +110,7 @@ export { baseline }
 
 async function runOnce(
   table: EventsTable,
-  work: Work,
+  way: Way,
   { measured, sizes }: { measured: Measured; sizes: BulkSizes },
 ): Promise<BulkRun> {
   await using copy = await table.copy()
@@ -116,23 +119,38 @@ async function runOnce(
   if (foreground !== undefined) await sleep(sizes.idleMs)
   const idle = (await foreground?.take()) ?? []
   const walAt = await walPosition(url)
+  const limitMs = way.byHand ? sizes.loopMs : sizes.limitMs
+  const timed = await timedRun(way, { url, case: { ...measured.case, rows: rowsOf(measured.case, sizes) } }, limitMs)
+  const beats = ((await foreground?.take()) ?? []).filter(({ at }) => at >= timed.began && at <= timed.began + timed.ms)
+  const walBytes = (await walPosition(url)) - walAt
+  if (timed.complete) await table.verify(url)
+  return { ...timed, walBytes, idle, beats }
+}
+
+/** Runs a way. What it does before and after its work, such as to start and stop a worker, does not count. */
+async function timedRun(
+  { work }: Way,
+  place: Pick<Site, 'url' | 'case'>,
+  limitMs: number,
+): Promise<Pick<BulkRun, 'rows' | 'ms' | 'complete' | 'marks' | 'began'>> {
   const over = new AbortController()
-  const limit = setTimeout(() => over.abort(), sizes.limitMs)
   const marks: BulkRun['marks'] = []
-  let rows = 0
-  const [began, start] = [Date.now(), performance.now()]
+  let [rows, start, ms, began] = [0, 0, 0, 0]
   const done = (more: number): void => {
     rows += more
     marks.push([performance.now() - start, rows])
   }
-  const site = { url, case: { ...measured.case, rows: sizes.rows }, done, over: over.signal }
-  const complete = await work(site)
-  const ms = performance.now() - start
-  clearTimeout(limit)
-  const beats = (await foreground?.take()) ?? []
-  const walBytes = (await walPosition(url)) - walAt
-  if (complete) await table.verify(url)
-  return { rows, ms, complete, walBytes, marks, idle, beats, began }
+  const timed: Site['timed'] = async (part) => {
+    const limit = setTimeout(() => over.abort(), limitMs)
+    began = Date.now()
+    start = performance.now()
+    const complete = await part()
+    ms = performance.now() - start
+    clearTimeout(limit)
+    return complete
+  }
+  const complete = await work({ ...place, done, over: over.signal, timed })
+  return { rows, ms, complete, marks, began }
 }
 
 async function walPosition(url: string): Promise<number> {

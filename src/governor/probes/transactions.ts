@@ -2,8 +2,6 @@ import type { Probe } from '../probe.ts'
 
 /** Sessions tell the server of their transactions once a second; over some seconds that evens out. */
 const windowMs = 4_000
-/** A sub-batch is a transaction, and the search for the next one is another. */
-const perSubBatch = 2
 
 /**
  * Transactions of others in a second. It has no limits of its own: where there are few, nobody waits for the end of
@@ -27,7 +25,7 @@ export const transactions: Probe = {
       const [row] = await source.query<{ all: number }>(
         'select sum(xact_commit + xact_rollback)::float8 as all from pg_stat_database',
       )
-      const now = { atMs: source.nowMs, others: (row?.all ?? 0) - source.committed * perSubBatch }
+      const now = { atMs: source.nowMs, others: (row?.all ?? 0) - source.transactions }
       past = [...past.filter(({ atMs }) => now.atMs - atMs <= windowMs), now]
       const before = past[0]
       if (before === undefined || now.atMs <= before.atMs) return undefined
