@@ -48,7 +48,7 @@ function Target({ act: { action, target } }: { act: Act }): JSX.Element {
 const told = (value: unknown): string =>
   value === null || value === undefined
     ? ''
-    : JSON.stringify(value)
+    : JSON.stringify(value, (_, part: unknown) => (part === null ? undefined : part))
         .replace(/^\{|\}$|"/g, '')
         .replaceAll(',', ', ')
 

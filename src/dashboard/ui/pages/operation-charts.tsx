@@ -113,7 +113,7 @@ function Charts({
       <Chart
         {...shown}
         title="Pace"
-        summary={last?.limiter == null ? 'nothing holds it back' : `limited by ${last.limiter}`}
+        summary={last?.limiter == null ? 'nothing holds it back' : `limited by ${words(last.limiter)}`}
         lines={[
           { label: 'allowed by a person', values: samples.map(({ pace }) => pace), tone: 'limit' },
           { label: 'allowed by the governor', values: samples.map(({ share }) => share) },

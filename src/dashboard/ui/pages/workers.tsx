@@ -13,7 +13,6 @@ const number = (title: string): { title: string; class: string } => ({ title, cl
 const heads = [
   'Worker',
   'State',
-  'Version',
   number('Jobs'),
   'Works on',
   'Queues',
@@ -77,9 +76,9 @@ function Row({ worker }: { worker: Worker }): JSX.Element {
             : `asked${worker.drain_by === null ? '' : ` by ${worker.drain_by}`}`}
         </div>
       </td>
-      <td>{worker.version}</td>
       <td class="number">
-        {count(worker.running)} of {count(worker.concurrency)}
+        {count(worker.running)}
+        <div class="under">{count(worker.concurrency)} at once</div>
         {worker.batches > 0 && <div class="under">{plural(worker.batches, 'batch', 'batches')}</div>}
         {worker.rows > 0 && <div class="under">{plural(worker.rows, 'row')} claimed</div>}
       </td>
@@ -93,9 +92,12 @@ function Row({ worker }: { worker: Worker }): JSX.Element {
       <td class="clip">{worker.queues.length === 0 ? 'all' : worker.queues.join(', ')}</td>
       <td class="number">
         {worker.memory_bytes === null ? '–' : bytes(worker.memory_bytes)}
-        {worker.loop_lag_ms !== null && <div class="under">event loop {duration(worker.loop_lag_ms)} late</div>}
+        {worker.loop_lag_ms !== null && <div class="under">loop lag {duration(worker.loop_lag_ms)}</div>}
       </td>
-      <td class="nowrap">{duration(Date.now() - Date.parse(worker.started_at))}</td>
+      <td class="nowrap">
+        {duration(Date.now() - Date.parse(worker.started_at))}
+        <div class="under">version {worker.version}</div>
+      </td>
       <td class="verbs">
         {may(session, 'operator') && worker.drain_since === null && !silent && (
           <button type="button" onClick={() => ask(worker, session.production)}>
