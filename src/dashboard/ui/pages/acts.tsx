@@ -45,14 +45,14 @@ function Target({ act: { action, target } }: { act: Act }): JSX.Element {
   )
 }
 
-const told = (value: unknown): string =>
+const told = (value: unknown, keep: (part: unknown) => boolean = () => true): string =>
   value === null || value === undefined
     ? ''
-    : JSON.stringify(value, (_, part: unknown) => (part === null ? undefined : part))
+    : JSON.stringify(value, (_, part: unknown) => (keep(part) ? part : undefined))
         .replace(/^\{|\}$|"/g, '')
         .replaceAll(',', ', ')
 
+/** What is new has no need to tell what it has not. */
 function changeOf(before: unknown, after: unknown): string {
-  const [was, is] = [told(before), told(after)]
-  return was === '' ? is : `${was} → ${is}`
+  return before === null ? told(after, (part) => part !== null) : `${told(before)} → ${told(after)}`
 }
