@@ -768,7 +768,7 @@ function lock_job_batch(p_id bigint) returns text security definer set {"search_
 function mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function old_partitions(parent text, days integer, keep_days integer) returns TABLE(child text, day date) set {"search_path=pg_catalog, pg_temp"}
 function open_job_batch(spec text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
-function queue_counts(p_most integer, p_pages integer) returns TABLE(queue text, due bigint, waiting bigint, scheduled bigint, blocked bigint, running bigint, parked bigint, estimated boolean, oldest_ms bigint) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off}
+function queue_counts(p_most integer, p_pages integer) returns TABLE(queue text, due bigint, waiting bigint, scheduled bigint, blocked bigint, running bigint, parked bigint, estimated boolean, oldest_ms bigint) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,jit=off}
 function queue_depths(p_most integer, p_pages integer) returns TABLE(queue text, depth bigint, estimated boolean, oldest_ms bigint) set {"search_path=pg_catalog, pg_temp"}
 function record_act(p_actor text, p_source text, p_action text, p_target text, p_before jsonb, p_after jsonb, p_reason text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}
