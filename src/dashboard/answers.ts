@@ -48,7 +48,7 @@ interface Shown {
 }
 
 /** A plan without what EXPLAIN says of its statements: the values of args that nobody may see are in there. */
-export type ShownPlan = Omit<OperationPlan, 'statements'> & {
+type ShownPlan = Omit<OperationPlan, 'statements'> & {
   statements: Omit<OperationPlan['statements'][number], 'plan'>[]
 }
 
