@@ -139,7 +139,9 @@ describe('the pages of the dashboard', () => {
     await page.getByText('it is noon').waitFor()
     await sluice.operations.cancel(id)
     await page.goto(`${origin}/schedules`)
-    expect(await page.getByLabel('Next runs of nightly, UTC').getByRole('listitem').count()).toBe(3)
+    const runs = page.getByLabel('Next runs of nightly, UTC')
+    await runs.waitFor({ timeout: 20_000 })
+    expect(await runs.getByRole('listitem').count()).toBe(3)
     await page.goto(`${origin}/audit`)
     const [file] = await Promise.all([
       page.waitForEvent('download'),
