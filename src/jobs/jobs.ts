@@ -204,21 +204,20 @@ export class Jobs {
   }
 
   async #bulkStep({ action, query }: BulkArgs, before: number | null): Promise<{ done: number; next: number | null }> {
-    const { jobs, next } =
-      'ids' in query
-        ? await this.#selected(query as unknown as JobSelection)
-        : await this.list({ ...(query as JobQuery), before, limit: 500 })
+    const order = { action, reason: 'by a bulk action' }
+    if ('ids' in query) return { done: await this.#actOnSelected(query as unknown as JobSelection, order), next: null }
+    const { jobs, next } = await this.list({ ...(query as JobQuery), before, limit: 500 })
     // It must not act on itself.
     const ids = jobs.filter(({ name }) => name !== this.bulkDefinition.name).map(({ id }) => id)
-    return { done: await this.actOn(ids, { action, reason: 'by a bulk action' }), next }
+    return { done: await this.actOn(ids, order), next }
   }
 
-  /** Those of a selection that are still in the states in which somebody chose them. */
-  async #selected({ ids, states }: JobSelection): Promise<{ jobs: views.JobView[]; next: null }> {
-    const { control } = await this.#deps.database()
-    const jobs: views.JobView[] = []
-    for (const id of ids) jobs.push(...(await views.findJob(control, { id: checkId(id) })))
-    return { jobs: jobs.filter(({ state }) => (states as readonly string[]).includes(state)), next: null }
+  /** On those of a selection that are still in the states in which somebody chose them. */
+  async #actOnSelected({ ids, states }: JobSelection, order: Order): Promise<number> {
+    const chosen = ids.map(checkId)
+    let done = 0
+    for (const from of states) done += await this.actOn(chosen, { ...order, from })
+    return done
   }
 
   async #pass(jobs: readonly NewJob[], tx: Connection | undefined): Promise<EnqueuedRow[]> {
