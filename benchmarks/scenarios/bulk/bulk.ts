@@ -49,9 +49,9 @@ export interface BulkSizes {
 }
 
 const fullTimes = { idleMs: 6_000, limitMs: 60_000, loopMs: 12_000 }
-const smallTimes = { idleMs: 1_000, limitMs: 4_000, loopMs: 1_000 }
+const smallTimes = { idleMs: 500, limitMs: 3_000, loopMs: 500 }
 export const fullBulk: BulkSizes = { rows: 5_000_000, rounds: 3, rate: 400, ...fullTimes }
-export const smallBulk: BulkSizes = { rows: 200_000, rounds: 1, rate: 200, ...smallTimes }
+export const smallBulk: BulkSizes = { rows: 100_000, rounds: 1, rate: 200, ...smallTimes }
 
 /** Rows of the table: as many are set in one case as are deleted in another, which is half of what is there. */
 function rowsOf({ work = 'delete' }: Measured['case'], { rows }: BulkSizes): number {
