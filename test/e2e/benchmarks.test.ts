@@ -6,6 +6,7 @@ import { bulkBenchmark, cases } from '../../benchmarks/scenarios/bulk/bulk.ts'
 import { bulkPlot } from '../../benchmarks/scenarios/bulk/plot.ts'
 import { bulkData, bulkReport } from '../../benchmarks/scenarios/bulk/report.ts'
 import { works } from '../../benchmarks/scenarios/bulk/works.ts'
+import { measureDashboard } from '../../benchmarks/scenarios/dashboard.ts'
 import { EventsTable } from '../../benchmarks/scenarios/events-table.ts'
 import { measureRequeue, requeueReport, tenthsOf } from '../../benchmarks/scenarios/requeue.ts'
 
@@ -69,6 +70,15 @@ test.each([
   await using table = await EventsTable.create(inject('clusterUrl'), { rows: 1_000, aged: 'oldest' })
   const work = table.measure((url, timed) => connected(url, (client) => timed(() => client.query(text))))
   await expect(work).rejects.toThrow(said)
+})
+
+test('the dashboard benchmark runs: every route that reads answers', { timeout: 120_000 }, async () => {
+  const few = { history: 1_000, queued: 100, failed: 20, operations: 5, calls: 1, viewers: 2, lookMs: 500 }
+  const measured = await measureDashboard({ url: inject('clusterUrl'), sizes: few }, () => undefined)
+  expect(measured.routes.map(({ route }) => route)).toEqual(
+    expect.arrayContaining(['/operations', '/queues', '/failed', '/audit/export', '/jobs?states=dead']),
+  )
+  expect(measured.routes.every(({ bytes }) => bytes > 0)).toBe(true)
 })
 
 test('the requeue benchmark runs, and tells the speed over each tenth of the backlog', async () => {
