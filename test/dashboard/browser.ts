@@ -1,13 +1,18 @@
-import chromium from '@sparticuz/chromium'
+import { randomUUID } from 'node:crypto'
+import { createReadStream, createWriteStream, existsSync } from 'node:fs'
+import { mkdir, readFile, rename } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress } from 'node:zlib'
 import { chromium as playwright, type Browser, type Page } from 'playwright-core'
 
-const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+const require = createRequire(import.meta.url)
+const axeFile = require.resolve('axe-core/axe.min.js')
 
 /** A browser from an npm package: no download, no installation, also as root. */
 export async function openBrowser(): Promise<Browser> {
-  const executablePath = await chromium.executablePath().catch((error: unknown) => {
+  const executablePath = await unpacked().catch((error: unknown) => {
     throw new Error('The browser of @sparticuz/chromium cannot be unpacked. Run "npm ci" again.', { cause: error })
   })
   return playwright.launch({
@@ -15,6 +20,21 @@ export async function openBrowser(): Promise<Browser> {
     headless: true,
     args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'],
   })
+}
+
+/** The browser as a file. It appears whole or not at all: several test files may come here at once. */
+async function unpacked(): Promise<string> {
+  const home = require.resolve('@sparticuz/chromium').replace(/(.*@sparticuz.chromium).*/, '$1')
+  const cache = join(home, '..', '..', '.cache', 'chromium')
+  const { version } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8')) as { version: string }
+  const browser = join(cache, version)
+  if (existsSync(browser)) return browser
+  await mkdir(cache, { recursive: true })
+  const partly = `${browser}-${randomUUID()}`
+  const packed = createReadStream(join(home, 'bin', 'chromium.br'))
+  await pipeline(packed, createBrotliDecompress(), createWriteStream(partly, { mode: 0o755 }))
+  await rename(partly, browser)
+  return browser
 }
 
 /** A page of somebody with a role; whatever goes wrong on it is collected. */
