@@ -22,11 +22,14 @@ const parserOf: typeof pg.types.getTypeParser = (
   format?: 'text' | 'binary',
 ) => (type === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(type, format))
 
-/** The statement that sets the server-side limits, for the transaction only or for the whole session. */
+/**
+ * The statement that sets the server-side limits, for the transaction only or for the whole session. Compiling a plan
+ * takes longer than all of our statements do, and a server takes one for expensive by the first row that it cannot know.
+ */
 export function limitStatement(timeouts: Timeouts, local: boolean): [text: string, values: unknown[]] {
   return [
     `select set_config('statement_timeout', $1, $4), set_config('lock_timeout', $2, $4),
-       set_config('idle_in_transaction_session_timeout', $3, $4)`,
+       set_config('idle_in_transaction_session_timeout', $3, $4), set_config('jit', 'off', $4)`,
     [`${timeouts.statementMs}`, `${timeouts.lockMs}`, `${timeouts.idleInTransactionMs}`, local],
   ]
 }

@@ -29,6 +29,17 @@ test('the schema is the one that was agreed on', async () => {
   await expect(await dumpSchema(db)).toMatchFileSnapshot('../support/schema.sql')
 })
 
+test('functions that forbid kinds of plans do not let plans be compiled: a forbidden step counts as endlessly expensive', async () => {
+  await using db = await testDatabase()
+  const forbidding = await db.query<{ name: string; compiles: boolean }>(
+    `select p.proname as name, not 'jit=off' = any(p.proconfig) as compiles
+     from pg_proc p
+     where p.pronamespace = 'sluice'::regnamespace and exists (select from unnest(p.proconfig) s where s like 'enable_%')`,
+  )
+  expect(forbidding.length).toBeGreaterThan(4)
+  expect(forbidding.filter(({ compiles }) => compiles)).toEqual([])
+})
+
 test('the printed script makes the same schema, also under another name', async () => {
   const database = await emptyDatabase('migrate_script')
   await run(database, await printMigrations('other_name'))

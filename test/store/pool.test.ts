@@ -23,10 +23,10 @@ test('limits are set on each new session', async () => {
   const pool = poolOn(inject('clusterUrl'))
   const { rows } = await pool.query(
     `select current_setting('statement_timeout') as s, current_setting('lock_timeout') as l,
-       current_setting('idle_in_transaction_session_timeout') as i`,
+       current_setting('idle_in_transaction_session_timeout') as i, current_setting('jit') as j`,
     [],
   )
-  expect(rows).toEqual([{ s: '500ms', l: '300ms', i: '700ms' }])
+  expect(rows).toEqual([{ s: '500ms', l: '300ms', i: '700ms', j: 'off' }])
   await expect(pool.query('select pg_sleep(5)', [])).rejects.toMatchObject({ code: '57014' })
   await pool.end()
 })

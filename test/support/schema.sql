@@ -732,8 +732,8 @@ function batch_members_back(p_tallies jsonb) returns jsonb security definer set 
 function batch_members_ended(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function call_back_job_batch(b sluice.job_batch, p_kind text) returns jsonb set {"search_path=pg_catalog, pg_temp"}
 function cancel_job_batch(p_id bigint, p_reason text) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
-function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_life uuid, p_claims_floor bigint, OUT jobs text, OUT life uuid, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
-function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], batches bigint[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_life uuid, p_claims_floor bigint, OUT jobs text, OUT life uuid, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], batches bigint[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function complete_member_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], news jsonb) set {"search_path=pg_catalog, pg_temp"}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_inbox_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
@@ -760,7 +760,7 @@ function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_
 function failure_of(p_outcome text, p_reason text, p_error jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
+function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function job_priority(name text) returns smallint
 function join_job_batch(p_id bigint, p_member bigint) returns sluice.job_batch set {"search_path=pg_catalog, pg_temp"}
 function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
@@ -776,7 +776,7 @@ function refuse_change() returns trigger set {"search_path=pg_catalog, pg_temp"}
 function roll_up(p_from text, p_to text, p_width text, p_since timestamp with time zone, p_until timestamp with time zone) returns void set {"search_path=pg_catalog, pg_temp"}
 function seal_job_batch(p_id bigint) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function set_aside_members(p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
-function settle_job_batch(p_id bigint, OUT news jsonb, OUT above jsonb) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off}
+function settle_job_batch(p_id bigint, OUT news jsonb, OUT above jsonb) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off}
 function settle_job_batch_and_above(p_id bigint) returns jsonb set {"search_path=pg_catalog, pg_temp"}
 function sum_counts(bigint[]) returns bigint[]
 function take_gauges(p_at timestamp with time zone, p_since interval) returns void set {"search_path=pg_catalog, pg_temp"}

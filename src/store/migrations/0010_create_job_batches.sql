@@ -140,6 +140,7 @@ create function sluice.settle_job_batch(p_id bigint, out news jsonb, out above j
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set jit = off
 as $$
 declare
   b sluice.job_batch;

@@ -107,6 +107,7 @@ returns table (queue text, depth bigint, estimated boolean, oldest_ms bigint)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set jit = off
 as $$
 #variable_conflict use_column
 declare
