@@ -18,6 +18,14 @@ test.each([
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
 })
 
+test('a command that is like no other is answered with where to look', async () => {
+  const { exitCode, stderr } = await sluice(['schedules', 'frobnicate'])
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 2,
+    stderr: "error: unknown command 'frobnicate'\nAdd --help to see the commands.\n",
+  })
+})
+
 test('an error of usage is JSON on stdout when JSON was asked for', async () => {
   const { exitCode, stdout, stderr } = await sluice(['migrat', '--json'])
   expect(JSON.parse(stdout)).toEqual({
