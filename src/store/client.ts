@@ -21,7 +21,7 @@ export function clientOptions({ url, purpose, countsAsNumbers = false }: ClientO
 export function problemOfUrl(url: string): string | undefined {
   if (!/^postgres(ql)?:\/\//.test(url)) return 'must be a connection string that starts with postgres://'
   try {
-    new pg.Client({ connectionString: url })
+    void new pg.Client({ connectionString: url })
     return undefined
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

@@ -81,6 +81,7 @@ export function unreachable(error: unknown): SluiceError {
   const reason = error instanceof Error ? describe(error) : String(error)
   return new SluiceError('DATABASE_UNREACHABLE', {
     message: `The database cannot be reached: ${reason}. Check the connection settings and that the server is running; "sluice doctor" tells more.`,
+    details: { reason },
     cause: error,
   })
 }

@@ -60,6 +60,7 @@ test.each([
   [['worker', '--jobs', '0'], 'whole number from 1 to 10,000'],
   [['worker', '--queues', 'a,,b'], 'without an empty place'],
   [['migrate', '--sql', '--from', '-1'], 'whole number from 0'],
+  [['migrate', '--from', '3'], '--from goes with --sql'],
   [['ops', 'set', 'id', '--pace', '2'], 'above 0 and up to 1'],
   [['ops', 'set', 'id', '--priority', 'urgent'], 'low, normal, high'],
   [['ops', 'set', 'id'], 'nothing to set'],
