@@ -1,7 +1,7 @@
 // The front door. Everything that users, the command line and the web interface need is exported here, and only here.
 
 export { Sluice } from './sluice.ts'
-export { defineConfig, type SluiceConfig } from './config.ts'
+export { defineConfig, type SluiceConfig } from './config/config.ts'
 export { SluiceError, type SluiceErrorCode, type SluiceErrorParts } from './errors.ts'
 export { version } from './version.ts'
 

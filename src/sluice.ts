@@ -1,43 +1,32 @@
-import { resolveConfig, type ResolvedConfig, type SluiceConfig } from './config.ts'
+import type { SluiceConfig } from './config/config.ts'
+import { resolveConfig, type ResolvedConfig } from './config/resolve.ts'
 import { Alerts } from './alerts/alerts.ts'
 import { Audit } from './audit/audit.ts'
 import { Batches } from './batches/batches.ts'
-import { BatchCrew } from './batches/crew.ts'
 import { memberBatch } from './batches/open-batch.ts'
 import { Governor } from './governor/governor.ts'
 import { examine, type Finding } from './health/doctor.ts'
-import { InboxCrew } from './inbox/crew.ts'
-import type { InboxDefinition } from './inbox/define.ts'
 import { Inboxes } from './inbox/inboxes.ts'
 import { Once, type OnceContext, type OnceOptions } from './inbox/once.ts'
-import type { OperationRegistry } from './operations/define.ts'
 import { JobBench } from './jobs/bench.ts'
 import type { ContextTools } from './jobs/context.ts'
-import { JobCrew } from './jobs/crew.ts'
-import type { JobDefinition, JobRegistry } from './jobs/define.ts'
+import type { JobDefinition } from './jobs/define.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { Queues } from './jobs/queues.ts'
-import type { MachineDefinition } from './machines/define.ts'
 import { Machines } from './machines/machines.ts'
 import { Operations } from './operations/operations.ts'
-import { ReconcilerCrew } from './reconcilers/crew.ts'
-import type { ReconcilerDefinition, ReconcilerRegistry } from './reconcilers/define.ts'
 import { Reconcilers } from './reconcilers/reconcilers.ts'
-import type { Crew } from './runtime/crew.ts'
 import { drain, type DrainOptions } from './runtime/drain.ts'
 import { Registry } from './runtime/registry.ts'
 import { ScheduleBench } from './schedules/bench.ts'
-import { ScheduleCrew } from './schedules/crew.ts'
-import type { ScheduleRegistry } from './schedules/define.ts'
 import { Schedules } from './schedules/schedules.ts'
 import type { Start } from './schedules/settle.ts'
 import { Tenants } from './operations/tenants.ts'
-import { Worker } from './operations/worker.ts'
 import { Recorder } from './samples/recorder.ts'
 import { Samples } from './samples/samples.ts'
-import { SweepCrew } from './sweeps/crew.ts'
-import type { SweepRegistry } from './sweeps/define.ts'
 import { Sweeps } from './sweeps/sweeps.ts'
+import { beginOperations, beginShift, type Place, type Shift } from './shift.ts'
+import { knownBy, type Known } from './known.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { listWorkers, type WorkerView } from './store/jobs/views.ts'
 import { migrateDatabase, schemaStatus, type MigrationResult } from './store/migrate.ts'
@@ -78,17 +67,13 @@ export class Sluice implements AsyncDisposable {
   readonly alerts: Alerts
   readonly #given: SluiceConfig
   readonly #config: ResolvedConfig
-  readonly #registry: OperationRegistry
-  readonly #jobRegistry: JobRegistry
-  readonly #scheduleRegistry: ScheduleRegistry
-  readonly #reconcilerRegistry: ReconcilerRegistry
-  readonly #inboxRegistry: Registry<InboxDefinition>
-  readonly #sweepRegistry: SweepRegistry
+  readonly #known: Known
   readonly #once = new Once(() => this.#connect())
   readonly #telemetry = new Telemetry()
   readonly #recorder = new Recorder({ database: () => this.#connect(), telemetry: this.#telemetry })
   #database: Promise<Database> | undefined
-  #shift: { worker: Worker; crew: JobCrew; sweepCrew: SweepCrew } | undefined
+  #shift: Shift | undefined
+  #starting: Promise<void> | undefined
   #governor: Governor | undefined
 
   /** Enqueues for a handler. */
@@ -109,42 +94,36 @@ export class Sluice implements AsyncDisposable {
   constructor(config: SluiceConfig = {}) {
     this.#given = config
     this.#config = resolveConfig(config, process.env)
-    const { operations, schedules, machines, reconcilers, inboxes, sweeps, redact } = this.#config
+    const { machines, redact } = this.#config
     const telemetry = this.#telemetry
     const database = (): Promise<Database> => this.#connect()
-    const wake = (): void => this.#shift?.crew.wake()
+    const wake = (): void => this.#shift?.jobCrew.wake()
+    const wakeSweep = (name: string): void => this.#shift?.sweepCrew.wake(name)
+    const work = (names: string[]): Promise<AsyncDisposable> => this.#workOn(names)
+    const secret = (name: string): readonly string[] =>
+      this.#known.jobs.has(name) ? this.#known.jobs.find(name).redact : redact
+    const known = knownBy(this.#config)
     this.samples = new Samples(database)
     this.audit = new Audit(database)
     this.alerts = new Alerts(this.#config.alerts, { database, telemetry })
     this.tenants = new Tenants(database)
     this.queues = new Queues({ database, telemetry })
-    const secret = (name: string): readonly string[] =>
-      this.#jobRegistry.has(name) ? this.#jobRegistry.find(name).redact : redact
-    this.jobs = new Jobs({ database, telemetry, wake, redact: secret, idle: () => this.#shift?.crew.idle === true })
+    this.jobs = new Jobs({ database, telemetry, wake, redact: secret, idle: () => this.#shift?.jobCrew.idle === true })
     const { jobs } = this
     this.batches = new Batches({ database, telemetry, jobs, wake })
-    this.#registry = new Registry('operation', operations)
-    const work = (names: string[]): Promise<AsyncDisposable> => this.#workOn(names)
-    this.operations = new Operations({ database, telemetry, redact, registry: this.#registry, work })
-    this.#inboxRegistry = new Registry('inbox', inboxes)
-    this.inboxes = new Inboxes({ database, telemetry, entrance: jobs.entrance, registry: this.#inboxRegistry })
-    this.machines = new Machines({ database, jobs, registry: new Registry<MachineDefinition>('machine', machines) })
-    const nets = machines.map(({ reconciler }) => reconciler)
-    this.#reconcilerRegistry = new Registry<ReconcilerDefinition>('reconciler', [...reconcilers, ...nets])
-    this.reconcilers = new Reconcilers({ database, telemetry, jobs, registry: this.#reconcilerRegistry })
-    this.#sweepRegistry = new Registry('sweep', sweeps)
-    const wakeSweep = (name: string): void => this.#shift?.sweepCrew.wake(name)
-    this.sweeps = new Sweeps({ database, telemetry, registry: this.#sweepRegistry, wake: wakeSweep })
-    this.#scheduleRegistry = new Registry('schedule', schedules)
-    const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled }
-    this.schedules = new Schedules({ database, telemetry, ...kept })
+    this.operations = new Operations({ database, telemetry, redact, registry: known.operations, work })
+    this.inboxes = new Inboxes({ database, telemetry, entrance: jobs.entrance, registry: known.inboxes })
+    this.machines = new Machines({ database, jobs, registry: known.machines })
+    this.reconcilers = new Reconcilers({ database, telemetry, jobs, registry: known.reconcilers })
+    this.sweeps = new Sweeps({ database, telemetry, registry: known.sweeps, wake: wakeSweep })
+    this.schedules = new Schedules({ database, telemetry, registry: known.schedules, start: this.#startScheduled })
     const own = [...this.inboxes.jobs, ...machines.flatMap(({ steps }) => [...steps.values()]), jobs.bulkDefinition]
-    this.#jobRegistry = new Registry<JobDefinition>('job', [...this.#config.jobs, ...own])
+    this.#known = { ...known, jobs: new Registry<JobDefinition>('job', [...this.#config.jobs, ...own]) }
   }
 
   /** @internal What `sluice/testing` needs of the engine. */
   get jobBench(): JobBench {
-    const [enqueue, batch, registry, telemetry] = [this.#enqueue, this.#batch, this.#jobRegistry, this.#telemetry]
+    const [enqueue, batch, registry, telemetry] = [this.#enqueue, this.#batch, this.#known.jobs, this.#telemetry]
     return new JobBench({ database: () => this.#connect(), telemetry, registry, enqueue, batch })
   }
 
@@ -162,31 +141,18 @@ export class Sluice implements AsyncDisposable {
   /** Begins to take work in this process. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
     if (this.#shift !== undefined && !this.#shift.worker.gone) return
-    const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, this.#jobRegistry]
-    const [enqueue, batch] = [this.#enqueue, this.#batch]
-    const crew = new JobCrew(this.#config.jobWorker, { database, telemetry, registry, enqueue, batch })
-    const batches = new BatchCrew(this.#config.jobWorker, { database, telemetry, jobs: this.jobs })
-    const { pollMs, keepDays } = this.#config.worker
-    const sweepCrew = await SweepCrew.assemble({ database, telemetry, registry: this.#sweepRegistry, pollMs })
-    const { queues, concurrency } = this.#config.jobWorker
-    const kept = { registry: this.#scheduleRegistry, start: this.#startScheduled, keepDays }
-    const clock = new ScheduleCrew({ database, telemetry, ...kept })
-    const { names: sweeps } = this.#sweepRegistry
-    const skills = { jobs: registry.names, sweeps, queues: Object.keys(queues ?? {}), concurrency }
-    const keeps = { schedules: this.#scheduleRegistry.names, reconcilers: this.#reconcilerRegistry.names }
-    await database.replica?.check(database.control)
-    const governor = this.#govern(database)
-    const reconcilers = new ReconcilerCrew(this.#reconcilerRegistry, { database, telemetry, jobs: this.jobs })
-    const others = [this.#inboxCrew(database), this.#sampleCrew(database, governor), reconcilers]
-    const crews = [governor, crew, clock, batches, sweepCrew, ...others]
-    const parts = { database, telemetry, registry: this.#registry, governor, crews, skills, keeps }
-    const worker = new Worker(this.#config.worker, parts)
-    await worker.start()
-    this.#shift = { worker, crew, sweepCrew }
+    this.#starting ??= this.#begin().finally(() => (this.#starting = undefined))
+    await this.#starting
+  }
+
+  async #begin(): Promise<void> {
+    this.#shift = await beginShift(await this.#place())
   }
 
   /** Ends the work in this process, gives back what it held, and closes all connections. */
   async stop(): Promise<void> {
+    // What is just about to work would otherwise be left behind.
+    await this.#starting?.catch(() => undefined)
     await this.#shift?.worker.stop()
     this.#shift = undefined
     const [governor, database] = [this.#governor, this.#database]
@@ -260,25 +226,27 @@ export class Sluice implements AsyncDisposable {
     return this.#once.run(key, work, options)
   }
 
-  #sampleCrew(database: Database, governor: Governor): Crew {
-    const [signals, taken] = [() => governor.readings(), () => this.alerts.judge()]
-    return this.#recorder.crew({ signals, taken, keepDays: this.#config.keepSampleDays }, database)
-  }
-
-  #inboxCrew(database: Database): InboxCrew {
-    const [telemetry, registry, { entrance }] = [this.#telemetry, this.#inboxRegistry, this.jobs]
-    const inboxId = (name: string): Promise<number> => this.inboxes.inboxId(name)
-    return new InboxCrew(this.#config.jobWorker, { database, telemetry, registry, entrance, inboxId })
+  /** What those who work need of this process. */
+  async #place(): Promise<Place> {
+    const database = await this.#connect()
+    const { jobs, inboxes, alerts } = this
+    return {
+      config: this.#config,
+      database,
+      telemetry: this.#telemetry,
+      governor: this.#govern(database),
+      recorder: this.#recorder,
+      known: this.#known,
+      verbs: { jobs, inboxes, alerts },
+      context: { enqueue: this.#enqueue, batch: this.#batch },
+      start: this.#startScheduled,
+    }
   }
 
   /** A worker beside the usual one, for some of the operations only. */
   async #workOn(names: string[]): Promise<AsyncDisposable> {
     const some = this.#config.operations.filter(({ name }) => names.includes(name))
-    const [database, telemetry, registry] = [await this.#connect(), this.#telemetry, new Registry('operation', some)]
-    await database.replica?.check(database.control)
-    const governor = this.#govern(database)
-    const worker = new Worker(this.#config.worker, { database, registry, telemetry, governor, crews: [governor] })
-    await worker.start()
+    const worker = await beginOperations(await this.#place(), new Registry('operation', some))
     return { [Symbol.asyncDispose]: () => worker.stop() }
   }
 

@@ -59,6 +59,7 @@ export class Alerts {
   async check(): Promise<store.Alert[]> {
     const { control } = await this.#deps.database()
     const counts = { queues: [], operations: [], signals: [] }
+    // Only workers look how long queues are, so this comes as one.
     await writeSamples(control, { workerId: randomUUID(), number: 1, counts })
     await this.judge()
     return this.list()

@@ -1,6 +1,5 @@
-import { SluiceError } from '../errors.ts'
-import { parseDuration, type Duration } from '../std/duration.ts'
-import { didYouMean } from '../std/suggest.ts'
+import { amountOf, checkNames, timeOf, wholeOf } from '../config/option.ts'
+import type { Duration } from '../std/duration.ts'
 import type { OperationLimits, QueueLimits } from './rules.ts'
 import { resolveWebhook, type WebhookConfig, type WebhookOptions } from './webhook.ts'
 
@@ -55,17 +54,20 @@ const keys = {
   schedules: ['failed'],
 } as const
 
+/** Ticks of a schedule that are looked at. */
+const mostTicks = 50
+
 /** Checks what is configured and fills in the rest. */
 export function resolveAlerts(config: AlertConfig = {}): AlertOptions {
-  checkKeys('alerts', config, keys.alerts)
-  checkKeys('alerts.operations', config.operations, keys.operations)
-  checkKeys('alerts.schedules', config.schedules, keys.schedules)
+  checkNames('alerts', config, keys.alerts)
+  checkNames('alerts.operations', config.operations, keys.operations)
+  checkNames('alerts.schedules', config.schedules, keys.schedules)
   const { all = {}, ...single } = config.queues ?? {}
-  checkKeys('alerts.queues.all', all, keys.queue)
+  checkNames('alerts.queues.all', all, keys.queue)
   const usual = limitsOf('all', all)
   const own = new Map(
     Object.entries(single).map(([name, limits]) => {
-      checkKeys(`alerts.queues.${name}`, limits, keys.queue)
+      checkNames(`alerts.queues.${name}`, limits, keys.queue)
       return [name, limitsOf(name, { ...all, ...limits })]
     }),
   )
@@ -73,15 +75,12 @@ export function resolveAlerts(config: AlertConfig = {}): AlertOptions {
   return {
     queue: (name) => own.get(name) ?? usual,
     operations: {
-      heldMs: duration('alerts.operations.held', operations.held),
-      pausedMs: duration('alerts.operations.paused', operations.paused),
-      quarantined: positive('alerts.operations.quarantined', operations.quarantined),
+      heldMs: timeOf('alerts.operations.held', operations.held, { leastMs: 1_000 }),
+      pausedMs: timeOf('alerts.operations.paused', operations.paused, { leastMs: 1_000 }),
+      quarantined: amountOf('alerts.operations.quarantined', operations.quarantined),
     },
     schedules: {
-      failed: Math.min(
-        50,
-        positive('alerts.schedules.failed', config.schedules?.failed ?? alertDefaults.schedules.failed),
-      ),
+      failed: wholeOf('alerts.schedules.failed', config.schedules?.failed ?? alertDefaults.schedules.failed, mostTicks),
     },
     webhook: config.webhook === undefined ? undefined : resolveWebhook(config.webhook),
   }
@@ -91,35 +90,11 @@ function limitsOf(name: string, given: QueueAlertConfig): QueueLimits {
   const { growth, floor, depth, wait, ahead, dead } = { depth: undefined, ...alertDefaults.queue, ...given }
   const at = `alerts.queues.${name}`
   return {
-    growth: positive(`${at}.growth`, growth),
-    floor: positive(`${at}.floor`, floor),
-    depth: depth === undefined ? null : positive(`${at}.depth`, depth),
-    waitMs: duration(`${at}.wait`, wait),
-    aheadMs: duration(`${at}.ahead`, ahead),
-    dead: positive(`${at}.dead`, dead),
+    growth: amountOf(`${at}.growth`, growth),
+    floor: amountOf(`${at}.floor`, floor),
+    depth: depth === undefined ? null : amountOf(`${at}.depth`, depth),
+    waitMs: timeOf(`${at}.wait`, wait, { leastMs: 1_000 }),
+    aheadMs: timeOf(`${at}.ahead`, ahead, { leastMs: 1_000 }),
+    dead: amountOf(`${at}.dead`, dead),
   }
-}
-
-function checkKeys(option: string, value: object | undefined, known: readonly string[]): void {
-  for (const key of Object.keys(value ?? {})) {
-    if (!known.includes(key)) throw invalid(`${option}.${key}`, `is not an option.${didYouMean(key, known)}`)
-  }
-}
-
-function duration(option: string, value: unknown): number {
-  const ms = parseDuration(value)
-  if (ms !== undefined && ms >= 1_000) return ms
-  throw invalid(option, `must be a time such as "5m", at least a second, not ${JSON.stringify(value)}`)
-}
-
-function positive(option: string, value: unknown): number {
-  if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value
-  throw invalid(option, `must be a number above 0, not ${JSON.stringify(value)}`)
-}
-
-function invalid(option: string, problem: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', {
-    message: `The configuration is wrong: "${option}" ${problem.replace(/\.$/, '')}.`.replace('?.', '?'),
-    details: { option },
-  })
 }

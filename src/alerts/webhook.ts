@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { lookup as resolveName } from 'node:dns'
 import { request } from 'node:https'
 import { BlockList, type LookupFunction } from 'node:net'
-import { SluiceError } from '../errors.ts'
+import { checkNames, wrongOption } from '../config/option.ts'
 
 /** Where alerts are sent to. */
 export interface WebhookConfig {
@@ -30,15 +30,18 @@ const timeoutMs = 5_000
 const leastSecret = 16
 
 /** Checks where alerts go to, before anything is sent. */
-export function resolveWebhook({ url, secret, allow, private: inside = false, ca }: WebhookConfig): WebhookOptions {
+export function resolveWebhook(config: WebhookConfig): WebhookOptions {
+  checkNames('alerts.webhook', config, ['url', 'secret', 'allow', 'private', 'ca'])
+  const { url, secret, allow, private: inside = false, ca } = config
   const address = URL.canParse(url) ? new URL(url) : undefined
-  if (address?.protocol !== 'https:') throw invalid('url', 'must be an https address')
-  if (address.username !== '' || address.password !== '') throw invalid('url', 'must not carry a user or password')
+  if (address?.protocol !== 'https:') throw wrongOption('alerts.webhook.url', 'must be an https address')
+  if (address.username !== '' || address.password !== '')
+    throw wrongOption('alerts.webhook.url', 'must not carry a user or password')
   if (!Array.isArray(allow) || !allow.includes(address.hostname)) {
-    throw invalid('allow', `must list the host of the address, "${address.hostname}"`)
+    throw wrongOption('alerts.webhook.allow', `must list the host of the address, "${address.hostname}"`)
   }
   if (typeof secret !== 'string' || secret.length < leastSecret) {
-    throw invalid('secret', `must be a text of at least ${leastSecret} characters`)
+    throw wrongOption('alerts.webhook.secret', `must be a text of at least ${leastSecret} characters`)
   }
   return { url: address, secret, private: inside, ca }
 }
@@ -125,11 +128,4 @@ function isInside(address: string): boolean {
 
 function refusal(host: string): Error {
   return new Error(`${host} is an address of a private network or of this machine; set "private" to allow that`)
-}
-
-function invalid(option: string, problem: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', {
-    message: `The configuration is wrong: "alerts.webhook.${option}" ${problem}.`,
-    details: { option: `alerts.webhook.${option}` },
-  })
 }

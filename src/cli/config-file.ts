@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises'
+import { access, stat } from 'node:fs/promises'
 import { basename, extname, join, resolve } from 'node:path'
 import { createJiti } from 'jiti'
 import * as embedded from '../embedded/index.ts'
@@ -21,8 +21,11 @@ export interface LoadedConfig {
 export async function loadConfig(folder: string, named: string | undefined): Promise<LoadedConfig> {
   const file = named === undefined ? await findConfig(folder) : resolve(folder, named)
   if (file === undefined) return { config: {}, file }
-  if (!(await exists(file)))
+  const found = await stat(file).catch(() => undefined)
+  if (found === undefined) {
     throw wrong(file, 'there is no such file. Correct --config, or run "sluice init" to get one')
+  }
+  if (found.isDirectory()) throw wrong(file, 'it is a folder. Name a file with --config')
   return { config: await readConfig(file), file }
 }
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { SluiceError } from '../index.ts'
+import { fileProblem } from './file-problem.ts'
 
 /** The value of an option that takes JSON. */
 export function parseJson(flag: string, text: string | undefined): unknown {
@@ -15,7 +16,7 @@ export async function readJson(flag: string, file: string): Promise<unknown> {
     return parse(`The file of ${flag}`, text, '')
   } catch (error) {
     if (error instanceof SluiceError) throw error
-    throw refused(`The file of ${flag} cannot be read: ${messageOf(error)}.`, error)
+    throw refused(`The file of ${flag} cannot be read: ${fileProblem(error)}.`, error)
   }
 }
 

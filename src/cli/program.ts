@@ -42,10 +42,13 @@ export async function createProgram(shell: Shell, words: readonly string[] = [])
     .configureOutput({
       writeErr: (text) => void shell.output.stderr.write(text),
       // In JSON the error is told once, by the one who reports failures.
-      outputError: (text, write) => (shell.output.json ? undefined : write(redact(text))),
+      outputError: (text, write) => (shell.output.json ? undefined : write(redact(`${text}${wayOut(text)}`))),
     })
   addGlobalOptions(program)
   const wanted = Object.entries(commands).filter(([name]) => name === words[0])
   for (const [, load] of wanted.length > 0 ? wanted : Object.entries(commands)) (await load())(program, shell)
   return program.addHelpText('after', '\nStart with "sluice demo": it needs no server and takes a few seconds.')
 }
+
+/** Who has named a command that is not there wants to see those that are. */
+const wayOut = (error: string): string => (error.includes('unknown command') ? 'Add --help to see the commands.\n' : '')

@@ -257,9 +257,9 @@ export class Governor implements Crew {
     const { id, name } = course.operation
     const changed = limiter?.probe !== course.told.probe
     if (!changed && (limiter === undefined || nowMs - course.told.atMs < tellEveryMs)) return
-    course.told = { probe: limiter?.probe, atMs: nowMs }
     const record = limiter === undefined ? null : { ...limiter, share, sentence: limiterInWords(limiter) }
     await noteLimiter(this.#deps.database.control, { id, by: this.#workerId, limiter: record })
+    course.told = { probe: limiter?.probe, atMs: nowMs }
     if (!changed) return
     const { probe = null, value = null, soft = null, hard = null } = limiter ?? {}
     const reason = limiter === undefined ? null : limiterInWords(limiter)

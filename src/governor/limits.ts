@@ -1,4 +1,4 @@
-import { SluiceError } from '../errors.ts'
+import { wrongOption } from '../config/option.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import { didYouMean } from '../std/suggest.ts'
 import type { Probe, Unit } from './probe.ts'
@@ -38,11 +38,13 @@ export const probeNames: readonly string[] = serverProbes.map(({ name }) => name
 export function chooseProbes(limits: LimitOptions, own: readonly Probe[]): Probe[] {
   const known = probeNames
   for (const name of Object.keys(limits)) {
-    if (!known.includes(name)) throw wrong(`governor.limits.${name}`, `is not a signal.${didYouMean(name, known)}`)
+    if (!known.includes(name))
+      throw wrongOption(`governor.limits.${name}`, `is not a signal.${didYouMean(name, known)}`)
   }
   const names = own.map(({ name }) => name)
   const twice = names.find((name, i) => known.includes(name) || names.indexOf(name) !== i)
-  if (twice !== undefined) throw wrong('probes', `has "${twice}" twice, or it is the name of a signal of the server`)
+  if (twice !== undefined)
+    throw wrongOption('probes', `has "${twice}" twice, or it is the name of a signal of the server`)
   const server = serverProbes.flatMap((probe): Probe[] => {
     const given = limits[probe.name as ProbeName]
     // What is off for the server may be on for an operation.
@@ -55,25 +57,19 @@ export function chooseProbes(limits: LimitOptions, own: readonly Probe[]): Probe
 
 /** Checks a pair of limits and gives them as numbers. */
 export function parseLimits(option: string, given: ProbeLimits, unit: Unit): { soft: number; hard: number } {
-  if (typeof given !== 'object' || given === null) throw wrong(option, 'must have a soft and a hard limit, or be false')
+  if (typeof given !== 'object' || given === null)
+    throw wrongOption(option, 'must have a soft and a hard limit, or be false')
   for (const key of Object.keys(given)) {
-    if (key !== 'soft' && key !== 'hard') throw wrong(`${option}.${key}`, 'is not an option; limits are soft and hard')
+    if (key !== 'soft' && key !== 'hard')
+      throw wrongOption(`${option}.${key}`, 'is not an option; limits are soft and hard')
   }
   const number = (key: 'soft' | 'hard'): number => {
     const value = unit === 'ms' ? parseDuration(given[key]) : given[key]
     if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
     const example = unit === 'ms' ? 'a time such as "2s"' : 'a number from 0'
-    throw wrong(`${option}.${key}`, `must be ${example}, not ${JSON.stringify(given[key])}`)
+    throw wrongOption(`${option}.${key}`, `must be ${example}, not ${JSON.stringify(given[key])}`)
   }
   const limits = { soft: number('soft'), hard: number('hard') }
-  if (limits.soft === limits.hard) throw wrong(option, 'needs a soft limit that differs from the hard one')
+  if (limits.soft === limits.hard) throw wrongOption(option, 'needs a soft limit that differs from the hard one')
   return limits
-}
-
-/** Says what is wrong with an option. */
-export function wrong(option: string, problem: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', {
-    message: `The configuration is wrong: "${option}" ${problem.replace(/\.$/, '')}.`.replace('?.', '?'),
-    details: { option },
-  })
 }

@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
-import { parseDuration, type Duration } from '../std/duration.ts'
+import { amountOf, timeOf, wholeOf } from '../config/option.ts'
+import type { Duration } from '../std/duration.ts'
 import type { GovernorOptions } from './governor.ts'
-import { chooseProbes, wrong, type LimitOptions } from './limits.ts'
+import { chooseProbes, type LimitOptions } from './limits.ts'
 import type { Probe } from './probe.ts'
 
 /** How the pace follows the health of the database. */
@@ -25,6 +26,8 @@ export interface BudgetConfig {
 /** A look costs some ten small statements; more often than once a second nothing is gained by it. */
 export const governorDefaults = { every: '1s', patience: '10m' } as const
 
+const day = 86_400_000
+
 /** Checks how the governor is to work, and fills in the defaults. */
 export function resolveGovernor(config: {
   governor?: GovernorConfig
@@ -33,30 +36,19 @@ export function resolveGovernor(config: {
 }): GovernorOptions {
   const { governor = {}, probes = [], budget = {} } = config
   return {
-    everyMs: time('governor.every', governor.every ?? governorDefaults.every, 10),
-    patienceMs: time('governor.patience', governor.patience ?? governorDefaults.patience, 1_000),
-    cores: coresOf(governor.cores),
+    everyMs: timeOf('governor.every', governor.every ?? governorDefaults.every, { leastMs: 10, mostMs: day }),
+    patienceMs: timeOf('governor.patience', governor.patience ?? governorDefaults.patience, {
+      leastMs: 1_000,
+      mostMs: day,
+    }),
+    cores: governor.cores === undefined ? availableParallelism() : wholeOf('governor.cores', governor.cores, 10_000),
     probes: chooseProbes(governor.limits ?? {}, probes),
     budget: {
-      rowsPerSecond: rate('budget.rowsPerSecond', budget.rowsPerSecond),
-      walBytesPerSecond: rate('budget.walBytesPerSecond', budget.walBytesPerSecond),
+      rowsPerSecond: limit('budget.rowsPerSecond', budget.rowsPerSecond),
+      walBytesPerSecond: limit('budget.walBytesPerSecond', budget.walBytesPerSecond),
     },
   }
 }
 
-function time(option: string, value: unknown, leastMs: number): number {
-  const ms = parseDuration(value)
-  if (ms !== undefined && ms >= leastMs && ms <= 86_400_000) return ms
-  throw wrong(option, `must be a time such as "1s" or "10m", from ${leastMs} ms to a day, not ${JSON.stringify(value)}`)
-}
-
-function rate(option: string, value: number | undefined): number | undefined {
-  if (value === undefined || (Number.isFinite(value) && value > 0)) return value
-  throw wrong(option, `must be a number above 0, not ${JSON.stringify(value)}`)
-}
-
-function coresOf(given: number | undefined): number {
-  if (given === undefined) return availableParallelism()
-  if (Number.isSafeInteger(given) && given > 0 && given <= 10_000) return given
-  throw wrong('governor.cores', `must be a whole number from 1, not ${JSON.stringify(given)}`)
-}
+const limit = (option: string, value: number | undefined): number | undefined =>
+  value === undefined ? undefined : amountOf(option, value)

@@ -1,3 +1,4 @@
+import type { Crew } from '../runtime/crew.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
 import { writeSamples } from '../store/samples.ts'
@@ -26,10 +27,10 @@ export class Recorder {
     })
   }
 
-  /** Who writes them in a worker. */
-  crew(options: SampleOptions, database: Database): SampleCrew {
-    this.#working = true
-    return new SampleCrew(options, { database, telemetry: this.#telemetry, tally: this.#tally })
+  /** Who writes them in a worker, for as long as its shift lasts. */
+  crew(options: SampleOptions, database: Database): Crew {
+    const crew = new SampleCrew(options, { database, telemetry: this.#telemetry, tally: this.#tally })
+    return { work: (shift) => this.#whileWorking(() => crew.work(shift)) }
   }
 
   /** Writes what is left, for a while. */
@@ -40,6 +41,17 @@ export class Recorder {
     const over = new AbortController()
     await Promise.race([this.#write(database), sleep(patienceMs, over.signal)])
     over.abort()
+  }
+
+  async #whileWorking(work: () => Promise<void>): Promise<void> {
+    this.#working = true
+    try {
+      await work()
+    } finally {
+      // A worker that was drained leaves a process that may still enqueue.
+      this.#working = false
+      if (!this.#tally.empty) this.#arm()
+    }
   }
 
   #arm(): void {

@@ -8,8 +8,9 @@
  *
  * The invariants. The database's clock says to which span counts belong, at the moment of writing: a process that comes
  * late counts for the present, and what is over stays as it is. The same counts are never added twice: each write of a
- * worker has a number, and a mark remembers the last one; not in the worker's row, whose sign of life must not wait. Looking costs the same for long queues as for short
- * ones: two hundred pages stand for the table, and queues that hardly show there are counted by themselves.
+ * worker has a number, and a mark remembers the last one; not in the worker's row, whose sign of life must not wait.
+ * Looking costs the same for long queues as for short ones: two hundred pages stand for the table, and queues that hardly
+ * show there are counted by themselves.
  *
  * On a crash the last ten seconds of one process are missing from the counts, and nothing else. A process that cannot
  * reach the database goes on counting, and writes when it can. Jobs that are enqueued by SQL alone are no events: they

@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { storable } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
-import { audited, recordAct, type Who } from '../store/audit.ts'
+import { audited, type Who } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
 import { refuseStale, type Seen, type Switch } from '../store/expected.ts'
 import * as store from '../store/schedules.ts'
@@ -9,6 +9,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ScheduleDefinition, ScheduleRegistry } from './define.ts'
 import { blockerOf, lacksPartition, nameOf, report, startRun, type Start } from './settle.ts'
 import { rowOf, statusOf, tickOf, unseen, type ScheduleStatus, type ScheduleTick } from './status.ts'
+import { inTurn } from './turns.ts'
 
 interface Deps {
   database: () => Promise<Database>
@@ -67,7 +68,7 @@ export class Schedules {
   async run(name: string, who: Who = {}): Promise<ScheduleTick> {
     const definition = this.#deps.registry.find(name)
     const database = await this.#registered()
-    const once = (): Promise<store.NewTick> => this.#runOnce(database, definition, who)
+    const once = (): Promise<store.NewTick> => inTurn(database, () => this.#runOnce(database, definition, who))
     const written = await once().catch(async (error: unknown) => {
       if (!lacksPartition(error)) throw error
       await store.createTickPartitions(database.control, { around: null })
@@ -94,17 +95,16 @@ export class Schedules {
   }
 
   async #runOnce(database: Database, definition: ScheduleDefinition, who: Who): Promise<store.NewTick> {
-    return database.control.transaction(async (tx) => {
+    return audited(database, who, async (tx) => {
       const [row] = await store.lockAnyway(tx, { name: definition.name })
       if (row === undefined) throw await this.#notFound(definition.name)
       const blocker = await blockerOf(tx, definition, row)
       if (blocker !== undefined) throw blocked(definition.name, nameOf(blocker))
       const started = await startRun(tx, definition, { tick: row.now, start: this.#deps.start })
-      const tick = { schedule: definition.name, tick: null, missed: 0, actor: who.actor ?? 'a person', ...started }
-      await store.settle(tx, tick)
-      const { job_id: jobId, operation_id: operationId } = tick
-      await recordAct(tx, who, { action: 'schedule.run', target: definition.name, after: { jobId, operationId } })
-      return tick
+      const result = { schedule: definition.name, tick: null, missed: 0, actor: who.actor ?? 'a person', ...started }
+      await store.settle(tx, result)
+      const { job_id: jobId, operation_id: operationId } = result
+      return { result, act: { action: 'schedule.run', target: definition.name, after: { jobId, operationId } } }
     })
   }
 

@@ -8,6 +8,7 @@ import { classify, sqlstate } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { decide, isBlocking, type Step } from './decide.ts'
 import type { ScheduleDefinition, ScheduleTarget } from './define.ts'
+import { inTurn } from './turns.ts'
 
 /** A run of a schedule. */
 export interface Run {
@@ -47,12 +48,13 @@ export async function settleNext(definition: ScheduleDefinition, tools: SettleTo
   const { database, telemetry } = tools
   let step: Step | undefined
   try {
-    const settled = await database.control.transaction(async (tx) => {
+    const settling = async (tx: StoreConnection): Promise<store.NewTick | Outcome> => {
       const [row] = await store.lock(tx, { name: definition.name, ...ruleOf(definition) })
       if (row === undefined) return 'busy'
       step = decide(definition, { consideredTo: row.considered_to, now: row.now })
       return step === undefined ? 'idle' : settleStep(tx, { definition, row, step }, tools)
-    })
+    }
+    const settled = await inTurn(database, () => database.control.transaction(settling))
     if (typeof settled === 'string') return settled
     report(telemetry, settled)
     return 'settled'

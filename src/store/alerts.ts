@@ -86,7 +86,7 @@ export const forgetAlerts = statement<void, { rule: string }>(
 
 /**
  * Takes one alert that changed and was not told elsewhere yet, for a minute: then somebody else may try. One that has
- * never fired is nothing to tell.
+ * never fired is nothing to tell. One that somebody began to tell of may have been heard of, so its end is told, too.
  */
 export const takeUntold = statement<void, Alert>(
   'alert.takeUntold',
@@ -95,7 +95,7 @@ export const takeUntold = statement<void, Alert>(
    where (rule, subject) = (
      select rule, subject
      from sluice.alert
-     where (told_at is null and firing or told_at < changed_at)
+     where (told_at is null and (firing or telling_at is not null) or told_at < changed_at)
        and (telling_at is null or telling_at < clock_timestamp() - interval '1 minute' or telling_at < changed_at)
      order by changed_at, rule, subject
      limit 1

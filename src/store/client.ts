@@ -17,6 +17,20 @@ export function clientOptions({ url, purpose, countsAsNumbers = false }: ClientO
   }
 }
 
+/** Why a connection string cannot be read; undefined: it can. Nothing is connected to. */
+export function problemOfUrl(url: string): string | undefined {
+  if (!/^postgres(ql)?:\/\//.test(url)) return 'must be a connection string that starts with postgres://'
+  try {
+    void new pg.Client({ connectionString: url })
+    return undefined
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // A file of certificates that it names. Any other message may show a part of the text.
+    if (code === 'ENOENT' || code === 'EACCES') return `names a file that cannot be read: ${(error as Error).message}`
+    return 'must be a connection string such as postgres://user@host:5432/name: host, port or escapes are wrong'
+  }
+}
+
 const parserOf: typeof pg.types.getTypeParser = (
   type: Parameters<typeof pg.types.getTypeParser>[0],
   format?: 'text' | 'binary',

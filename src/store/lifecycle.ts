@@ -77,8 +77,7 @@ export const cancel = statement<Verb, { status: string }>(
   bindVerb,
 )
 
-/** Stops every run of a definition, also those started later. */
-/** Stops every run of a definition; `again`: it was disabled before. */
+/** Stops every run of a definition, also those started later; `again`: it was disabled before. */
 export const disable = statement<
   { name: string; reason: string | null; actor: string | null },
   { name: string; again: boolean }

@@ -119,11 +119,13 @@ export async function checkSchema(connection: StoreConnection): Promise<void> {
 
 /** The script that {@link migrate} would run after version `from`, for teams with a migration tool of their own. */
 export async function printMigrations(schema: string, from = 0): Promise<string> {
-  const migrations = (await readMigrations()).filter(({ version }) => version > from)
+  const all = await readMigrations()
+  if (from > all.length) throw ahead({ found: from, needed: all.length })
+  const migrations = all.filter(({ version }) => version > from)
   return migrationScript(migrations, checkSchemaName(schema))
 }
 
-function ahead({ found, needed }: SchemaStatus): SluiceError {
+function ahead({ found, needed }: Pick<SchemaStatus, 'found' | 'needed'>): SluiceError {
   return new SluiceError('SCHEMA_AHEAD', {
     message: `The database schema is at version ${found}, which this release (version ${needed}) does not know. Deploy the newer release of Sluice here; a schema never goes back.`,
     details: { found, needed },

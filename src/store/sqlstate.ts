@@ -60,7 +60,20 @@ export function sqlstate(error: unknown): string | undefined {
 /** True when no server answered, or when the one that did lets nobody in. */
 export function isUnreachable(error: unknown): boolean {
   const state = sqlstate(error)
-  return state === undefined ? isBrokenSocket(error) : /^(28|3D|57P03|53300|08)/.test(state)
+  return state === undefined ? isBrokenSocket(error) || isTurnedAway(error) : /^(28|3D|57P03|53300|08)/.test(state)
+}
+
+const certificateCodes = new Set(
+  'CERT_HAS_EXPIRED DEPTH_ZERO_SELF_SIGNED_CERT ERR_TLS_CERT_ALTNAME_INVALID SELF_SIGNED_CERT_IN_CHAIN UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_GET_ISSUER_CERT_LOCALLY UNABLE_TO_VERIFY_LEAF_SIGNATURE'.split(
+    ' ',
+  ),
+)
+
+/** The client and the server do not agree on a password, or on encryption; `pg` says so without a code of the server. */
+function isTurnedAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('code' in error && typeof error.code === 'string' && certificateCodes.has(error.code)) return true
+  return /^(SASL: |The server does not support SSL|There was an error establishing an SSL)/.test(error.message)
 }
 
 /** The error that tells a person that the database cannot be used. */
@@ -68,6 +81,7 @@ export function unreachable(error: unknown): SluiceError {
   const reason = error instanceof Error ? describe(error) : String(error)
   return new SluiceError('DATABASE_UNREACHABLE', {
     message: `The database cannot be reached: ${reason}. Check the connection settings and that the server is running; "sluice doctor" tells more.`,
+    details: { reason },
     cause: error,
   })
 }
@@ -84,6 +98,8 @@ export async function reached<T>(work: () => Promise<T>): Promise<T> {
 function describe(error: Error): string {
   // A host with several addresses fails with an AggregateError, whose own message is empty.
   if (error instanceof AggregateError) return error.errors.map((e) => (e as Error).message).join('; ')
+  if (error.message.endsWith('client password must be a string'))
+    return 'the server asks for a password, and none is set'
   return error.message
 }
 

@@ -51,7 +51,7 @@ export function inSchema(text: string, schema: string): string {
 export function checkSchemaName(schema: string): string {
   if (/^[a-z_][a-z0-9_]{0,40}$/.test(schema) && !schema.startsWith('pg_')) return schema
   throw new SluiceError('CONFIG_INVALID', {
-    message: `The configuration is wrong: "schema" must be a plain lower-case name, not "${schema}".`,
+    message: `The configuration is wrong: "schema" must be a lower-case name of up to 41 letters, digits and "_", not beginning with a digit or "pg_".`,
     details: { option: 'schema' },
   })
 }

@@ -4,7 +4,7 @@ import type { Transaction } from '../store/pool.ts'
 import * as claims from '../store/sweep-claims.ts'
 import { findClaimed, lockDue, stamp, unstamp, type FoundRow, type WantedRow } from '../targets/claim.ts'
 import { idOf, type ClaimedBatch, type ClaimedRow, type Place } from './place.ts'
-import { chooseOffered } from './suspects.ts'
+import { chooseOffered, withDeaths } from './suspects.ts'
 
 type Owner = claims.ClaimOwner
 type Offered = claims.OfferedRow
@@ -45,14 +45,17 @@ export async function claimFound(
  * Claims rows that were claimed before: they wait for another attempt, or their worker has gone silent. Their
  * idempotency key and recorded version stay, unless the row has become another one since.
  */
-export async function claimOffered(place: Place, limit: number): Promise<ClaimedBatch> {
+export async function claimOffered(
+  place: Place,
+  { limit, outage }: { limit: number; outage: boolean },
+): Promise<ClaimedBatch> {
   const { definition, database, telemetry, shift } = place
   const owner = newOwner(place)
   const { name: sweep } = definition
   const all = await claims.offeredClaims(database.control, { sweep, leaseMs: shift.leaseMs, limit })
-  const { calm, poison } = chooseOffered(all)
+  const { calm, poison } = chooseOffered(withDeaths(all, { outage }))
   for (const { key, nonce, crashes } of poison) {
-    const error = { name: 'WorkerDied', message: `its worker died ${crashes + 1} times while it held this row` }
+    const error = { name: 'WorkerDied', message: `its worker died ${crashes} times while it held this row` }
     const isolated = await claims.quarantineCrashed(database.control, { sweep, key, nonce, error })
     if (isolated.length > 0) telemetry.emit('sweep.quarantined', { name: sweep, key, error })
   }
@@ -83,7 +86,7 @@ async function takeOver(
     version,
     attempts,
     was: was.nonce,
-    crashes: was.crashes + (was.worker_id === null ? 0 : 1),
+    crashes: was.crashes,
   }))
   const mine = those(rows, await claims.takeOverClaims(tx, { ...owner, rows: changes }))
   await stamp(tx, swept, wanted(mine, owner.nonce), shift.workerId)

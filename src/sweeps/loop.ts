@@ -1,6 +1,7 @@
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
+import { classify } from '../store/sqlstate.ts'
 import { releaseClaims } from '../store/sweep-claims.ts'
 import { lookAtSweep } from '../store/sweeps.ts'
 import { fresh, type Recent } from './breaker.ts'
@@ -21,6 +22,8 @@ export class SweepLoop {
   /** When to look for rows whose claim is lost. */
   #strayAt = 0
   #wantedAt: number | undefined
+  /** When the database did not answer last. */
+  #lostAt = Number.NEGATIVE_INFINITY
   #worked = 0
   #offeredFirst = true
 
@@ -47,6 +50,7 @@ export class SweepLoop {
         if (waitMs > 0) await this.#idle(waitMs)
       } catch (error) {
         failures += 1
+        if (classify(error) === 'connection') this.#lostAt = performance.now()
         const waitMs = backoffMs(failures, { baseMs: 200, maxMs: 10_000 }, Math.random())
         const lost = { purpose: 'sweeps', error: errorRecord(error), attempt: failures, waitMs }
         this.#place.telemetry.emit('connection.lost', lost)
@@ -78,6 +82,11 @@ export class SweepLoop {
     return 0
   }
 
+  /** Until all who live have had the time to say so. */
+  get #afterOutage(): boolean {
+    return performance.now() - this.#lostAt < this.#place.shift.leaseMs
+  }
+
   /** A run that somebody asked for since the last look. */
   #hear(wantedAt: Date | null): void {
     const at = wantedAt?.getTime() ?? 0
@@ -92,7 +101,7 @@ export class SweepLoop {
     const offeredFirst = !trial && this.#offeredFirst
     this.#offeredFirst = !this.#offeredFirst
     const known = async (): Promise<ClaimedBatch | undefined> =>
-      offered ? filled(await claimOffered(this.#place, limit)) : undefined
+      offered ? filled(await claimOffered(this.#place, { limit, outage: this.#afterOutage })) : undefined
     const unknown = (): Promise<ClaimedBatch | undefined> => this.#scan(limit)
     return offeredFirst ? ((await known()) ?? unknown()) : ((await unknown()) ?? known())
   }

@@ -5,13 +5,18 @@ const suspectCrashes = 2
 /** And after so many deaths not at all. */
 const poisonCrashes = 5
 
-/** Deaths so far, with that of the worker who has it. */
-const deaths = ({ crashes, worker_id }: OfferedRow): number => crashes + (worker_id === null ? 0 : 1)
+/**
+ * Rows with all deaths over them, that of the worker who has it now included. After an outage of the database that is
+ * not counted: all were silent meanwhile, and who comes back first would take the others for dead.
+ */
+export function withDeaths(offered: readonly OfferedRow[], { outage }: { outage: boolean }): OfferedRow[] {
+  return offered.map((row) => (outage || row.worker_id === null ? row : { ...row, crashes: row.crashes + 1 }))
+}
 
 /** Which of the rows that are offered to take: those that are above suspicion, else one suspect alone. */
 export function chooseOffered(offered: readonly OfferedRow[]): { calm: OfferedRow[]; poison: OfferedRow[] } {
-  const poison = offered.filter((row) => deaths(row) >= poisonCrashes)
-  const calm = offered.filter((row) => deaths(row) < suspectCrashes)
-  const suspect = offered.find((row) => deaths(row) >= suspectCrashes && deaths(row) < poisonCrashes)
+  const poison = offered.filter(({ crashes }) => crashes >= poisonCrashes)
+  const calm = offered.filter(({ crashes }) => crashes < suspectCrashes)
+  const suspect = offered.find(({ crashes }) => crashes >= suspectCrashes && crashes < poisonCrashes)
   return { calm: calm.length > 0 || suspect === undefined ? calm : [suspect], poison }
 }

@@ -159,6 +159,22 @@ describe('a webhook', () => {
     ])
   })
 
+  test('hears of the end when it may have heard of the beginning, although nobody knows', async () => {
+    // Taken, and the answer was not understood: who told of it does not know that it was heard.
+    await using hook = await receiver([500])
+    await using at = await watched(webhookOf(hook.url, true))
+    await pass(at.db, { depth: 50, waitMs: 1 })
+    for (let n = 0; n < 3; n++) await at.sluice.alerts.judge()
+    expect(hook.received).toHaveLength(1)
+    // Within the minute in which nobody else tries, all is well again.
+    for (let n = 0; n < 40; n++) {
+      await pass(at.db, { depth: 1, waitMs: 1 })
+      await at.sluice.alerts.judge()
+    }
+    expect(rules(at.events, 'alert.cleared')).toEqual(['queue-depth'])
+    expect(hook.received.map(({ body }) => (JSON.parse(body) as { firing: boolean }).firing)).toEqual([true, false])
+  })
+
   test('calls no address inside unless that is allowed', async () => {
     await using hook = await receiver([])
     for (const url of [hook.url, hook.url.replace('localhost', '127.0.0.1')]) {

@@ -188,6 +188,8 @@ test.each([
   [{ queues: { mail: { grwoth: 1 } } }, /"alerts\.queues\.mail\.grwoth" is not an option.*growth/],
   [{ queues: { mail: { wait: 'soon' } } }, /"alerts\.queues\.mail\.wait" must be a time/],
   [{ queues: { all: { growth: -1 } } }, /"alerts\.queues\.all\.growth" must be a number above 0/],
+  [{ schedules: { failed: 1.5 } }, /"alerts\.schedules\.failed" must be a whole number from 1 to 50/],
+  [{ webhook: { uri: 'https://a.example' } }, /"alerts\.webhook\.uri" is not an option.*url/],
   [{ webhook: { url: 'http://a.example', secret: 'x'.repeat(20), allow: ['a.example'] } }, /must be an https address/],
   [{ webhook: { url: 'https://a.example', secret: 'x'.repeat(20), allow: [] } }, /must list the host/],
   [{ webhook: { url: 'https://a.example', secret: 'short', allow: ['a.example'] } }, /at least 16 characters/],

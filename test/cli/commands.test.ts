@@ -10,6 +10,8 @@ test('migrate --sql prints the script and needs no database', async () => {
   expect(whole).toEqual({ exitCode: 0, stdout: `${(await printMigrations('sluice')).trimEnd()}\n`, stderr: '' })
   const rest = await sluice(['migrate', '--sql', '--from', '2', '--schema', 'ops', '--json'])
   expect(JSON.parse(rest.stdout)).toEqual({ version: 1, sql: await printMigrations('ops', 2) })
+  const beyond = await sluice(['migrate', '--sql', '--from', '999'])
+  expect(beyond).toMatchObject({ exitCode: 4, stdout: '', stderr: expect.stringContaining('SCHEMA_AHEAD') })
 })
 
 test('a schema name that is not plain gets into no script', async () => {

@@ -72,3 +72,10 @@ test('a named file must exist', async () => {
     message: expect.stringContaining('other.ts'),
   })
 })
+
+test('a folder is no file', async () => {
+  await expect(load({}, '.')).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringContaining('it is a folder'),
+  })
+})

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { sluiceHere, temporaryFolder } from './run-cli.ts'
 
 const url = 'postgres://u:s3cret@127.0.0.1:1/x'
@@ -64,4 +64,18 @@ test('a configuration file that holds it and is broken does not give it away', a
   const { exitCode, stdout, stderr } = await sluiceHere(['doctor', '--verbose'], { folder: folder.path })
   expect(stdout + stderr).not.toContain('s3cret')
   expect(exitCode).toBe(2)
+})
+
+test('a server that asks for a password, and one without encryption, are told in words', async () => {
+  const { host } = new URL(inject('clusterUrl'))
+  const answers = await Promise.all(
+    ['?sslmode=disable', '?sslmode=verify-full'].map((mode) =>
+      sluiceHere(['ops', 'list', '--database', `postgres://postgres@${host}/postgres${mode}`]),
+    ),
+  )
+  expect(answers.map(({ exitCode }) => exitCode)).toEqual([3, 3])
+  expect(answers[0]?.stderr).toContain('cannot be reached: the server asks for a password, and none is set.')
+  expect(answers[1]?.stderr).toContain('cannot be reached: The server does not support SSL connections.')
+  const doctor = await sluiceHere(['doctor', '--database', `postgres://postgres@${host}/postgres?sslmode=disable`])
+  expect(doctor.stdout).toContain('✗ reachability  the server asks for a password, and none is set')
 })

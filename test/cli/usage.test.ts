@@ -18,6 +18,14 @@ test.each([
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
 })
 
+test('a command that is like no other is answered with where to look', async () => {
+  const { exitCode, stderr } = await sluice(['schedules', 'frobnicate'])
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 2,
+    stderr: "error: unknown command 'frobnicate'\nAdd --help to see the commands.\n",
+  })
+})
+
 test('an error of usage is JSON on stdout when JSON was asked for', async () => {
   const { exitCode, stdout, stderr } = await sluice(['migrat', '--json'])
   expect(JSON.parse(stdout)).toEqual({
@@ -52,6 +60,7 @@ test.each([
   [['worker', '--jobs', '0'], 'whole number from 1 to 10,000'],
   [['worker', '--queues', 'a,,b'], 'without an empty place'],
   [['migrate', '--sql', '--from', '-1'], 'whole number from 0'],
+  [['migrate', '--from', '3'], '--from goes with --sql'],
   [['ops', 'set', 'id', '--pace', '2'], 'above 0 and up to 1'],
   [['ops', 'set', 'id', '--priority', 'urgent'], 'low, normal, high'],
   [['ops', 'set', 'id'], 'nothing to set'],

@@ -15,7 +15,7 @@ test.each([
 ] as const)('%s stops a worker in good order with exit code %i', async (signal, exitCode) => {
   await using db = await testDatabase()
   await using worker = await spawnWorker({ url: db.workerUrl, operations })
-  await expect.poll(() => worker.stderr.join('\n'), { timeout: 10_000 }).toContain('worker.started')
+  await worker.events.event('worker.started', { limitMs: 60_000 })
   worker.kill(signal)
   expect(await worker.exited).toBe(exitCode)
   expect(worker.stderr.join('\n')).toContain('worker.stopped')

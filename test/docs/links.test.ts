@@ -41,3 +41,17 @@ test('the README is short', () => {
 test.each(pages)('%s promises nothing that cannot be kept', (page) => {
   expect(read(page)).not.toMatch(/exactly[- ]once delivery/i)
 })
+
+test('tests that a page names by their words are there', () => {
+  const named = pages
+    .filter((page) => page.startsWith('docs/internals/'))
+    .flatMap((page) =>
+      [...prose(read(page)).matchAll(/\]\(([^)\s]+\.test\.ts)\): ([^|\n;.…]+)/g)].map(([, link = '', words = '']) => ({
+        page,
+        file: normalize(join(dirname(page), link)),
+        words: words.trim(),
+      })),
+    )
+  expect(named.length).toBeGreaterThan(20)
+  expect(named.filter(({ file, words }) => !read(file).includes(words))).toEqual([])
+})

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { exitCodes, outcomeOf } from '../../src/cli/exit-codes.ts'
 import { Output } from '../../src/cli/output.ts'
 import { createProgram } from '../../src/cli/program.ts'
-import { defaults } from '../../src/config.ts'
+import { defaults } from '../../src/config/config.ts'
 import { read, rows, sections } from './pages.ts'
 
 const sorted = (names: Iterable<string>): string[] => [...names].toSorted()
@@ -71,7 +71,7 @@ describe('configuration', () => {
       .slice(2)
       .map(([name = '', , value = '']) => [name, value]),
   )
-  const [, known = ''] = /const known = \{([\s\S]*?)\n\}/.exec(read('src/config.ts')) ?? []
+  const [, known = ''] = /const known = \{([\s\S]*?)\n\}/.exec(read('src/config/resolve.ts')) ?? []
   const rooms = new Map(
     [...known.matchAll(/^ {2}'?(\w*)'?: \[([^\]]*)\]/gm)].map(([, room = '', list = '']) => [
       room,
@@ -79,7 +79,7 @@ describe('configuration', () => {
     ]),
   )
 
-  const [, jobKeys = ''] = /const jobKeys = \[(.*)\]/.exec(read('src/config.ts')) ?? []
+  const [, jobKeys = ''] = /const jobKeys = \[(.*)\]/.exec(read('src/config/resolve.ts')) ?? []
   rooms.set('worker.jobs', [...jobKeys.matchAll(/\w+/g)].map(String))
 
   test('options are documented, all of them and no others', () => {

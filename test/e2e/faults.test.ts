@@ -19,10 +19,10 @@ test('workers killed with SIGKILL lose no row and double none', limit, async () 
 })
 
 test('a lost answer to COMMIT neither repeats nor skips a sub-batch', limit, async () => {
-  const outcome = await loseCommits({ clusterUrl: inject('clusterUrl'), rows, faults: 2 })
-  expect(outcome).toMatchObject({ ...exact, faults: 2 })
-  // Whoever comes back too late to ask finds that another one has the batch.
-  expect(outcome.doubted + outcome.fenceRefusals).toBeGreaterThanOrEqual(1)
+  // Nobody may come back too late to ask, however busy the machine is.
+  const outcome = await loseCommits({ clusterUrl: inject('clusterUrl'), rows, faults: 2, lease: '20s' })
+  expect(outcome).toMatchObject({ ...exact, faults: 2, fenceRefusals: 0 })
+  expect(outcome.doubted).toBeGreaterThanOrEqual(1)
 })
 
 test('a server killed with kill -9 and started again is worked on by itself', limit, async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { defineOperation, defineProbe, sql, type OperationDefinition, type Probe } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { alone, spawnWorker, testProfile } from '../support/worker.ts'
 import { until } from '../support/wait.ts'
 import { counters, working } from '../support/working.ts'
@@ -128,6 +129,31 @@ test('a signal between its limits slows the work and says so, live', async () =>
   expect(said.at(-1)).toMatch(/^1 of 1 lane at work; the dial is 60, slows from 10, stops at 100, for /)
   await sluice.operations.wait(id, { everyMs: 20 })
   expect(events.count('operation.held')).toBe(0)
+  expect(await exactlyOnce(db)).toBe(true)
+})
+
+test('that nothing limits it any more is said again when the answer was lost', async () => {
+  await using db = await counters(200)
+  const upstream = new URL(db.url)
+  await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
+  const { probe, set } = dial()
+  const limiter = (): Promise<unknown> => db.value('select limiter from sluice.operation')
+  const operation: OperationDefinition<undefined> = interrupted(async () => {
+    await set(60)
+    await events.event('operation.limited', { limitMs: 60_000 })
+    // The statement never comes to the server: only who says it again takes back what stands there.
+    const cut = proxy.answer('57P01', { to: /set limiter/, times: 1 })
+    await set(0)
+    await until('the statement was lost', () => cut.hits === 1)
+    await until('nothing limits it any more', async () => (await limiter()) === null)
+  })
+  const database = proxy.url(db.workerUrl)
+  const { sluice, events } = working(db, [operation], { database, governor, timeouts, probes: [probe] })
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(operation)
+  expect(await events.event('operation.limited', { nth: 2, limitMs: 60_000 })).toMatchObject({ probe: null, share: 1 })
+  await sluice.operations.wait(id, { everyMs: 20 })
   expect(await exactlyOnce(db)).toBe(true)
 })
 

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
@@ -10,6 +9,7 @@ import { startCluster } from '../support/cluster.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { drained, jobWorker } from '../support/jobs.ts'
 import { restarting } from '../torture/restarts.ts'
+import { claimByHand } from './claim-by-hand.ts'
 
 // What no commit has waited for is not on disk for ten seconds, and is lost with the server.
 const settings = { max_connections: '100', autovacuum: 'off', wal_writer_delay: '10s', checkpoint_timeout: '1d' }
@@ -38,50 +38,36 @@ async function durable(): Promise<TestDatabase> {
   return db
 }
 
-interface Claimed {
-  jobs: string | null
-  life: string
-  floor: string
-}
-
-/** Claims as a worker does, on a connection that ends with it. */
-async function claim(db: TestDatabase, id: number, known?: Claimed): Promise<Claimed & { ids: number[] }> {
-  const client = new pg.Client({ connectionString: db.workerUrl })
-  await client.connect()
-  try {
-    const { rows } = await client.query<Claimed>(
-      `select r.jobs, r.life, r.claims_floor as floor
-       from sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array(select id from sluice.job_class), array[q.id],
-         array[q.id], '{1}', '{0}', 10, 10, 1, $2, $3) r
-       where q.name = 'default'`,
-      [id, known?.life ?? null, known?.floor ?? '0'],
-    )
-    const claimed = rows[0] ?? expect.unreachable()
-    const jobs = JSON.parse(claimed.jobs ?? '[]') as [id: number][]
-    return { ...claimed, ids: jobs.map(([job]) => job) }
-  } finally {
-    await client.end()
-  }
-}
-
 const claims = (db: TestDatabase): Promise<number[]> =>
   db.value(`select coalesce(array_agg(id::int order by id), '{}') from sluice.job_claim`)
 
+/** Has each transaction that claims say, at its very end, whether its commit waits for the disk. */
+async function tellCommits(db: TestDatabase): Promise<void> {
+  await db.query('create table commits (mode text)')
+  await db.query(`create function tell() returns trigger language plpgsql security definer as
+    $$ begin insert into public.commits values (current_setting('synchronous_commit')); return null; end $$`)
+  await db.query(`create constraint trigger tell after insert on sluice.job_claim deferrable initially deferred
+    for each row execute function tell()`)
+}
+
 test('a claim is on disk before anybody begins, and nobody gets the same job twice', limit, async () => {
   await using db = await durable()
+  await tellCommits(db)
   const plain = defineJob({ name: 'plain', args: numbered, perform: () => undefined })
   await using client = jobWorker(db, [plain])
   const first = await client.jobs.enqueue(plain, { n: 1 })
-  const kept = await claim(db, 1)
+  const kept = await claimByHand(db.workerUrl, 1)
   expect(kept.ids).toEqual([first.id])
+  // One that does not wait would be lost with the server only now and then.
+  expect(await db.query('select mode from commits')).toEqual([{ mode: 'on' }])
   await server.restart(0)
   expect(await claims(db)).toEqual([1])
   // What was remembered of claims in the life before counts for nothing: the job is on a list, and seen there.
   const second = await client.jobs.enqueue(plain, { n: 2 })
-  const again = await claim(db, 2, kept)
+  const again = await claimByHand(db.workerUrl, 2, kept)
   expect(again.ids).toEqual([second.id])
   expect(again.life).not.toBe(kept.life)
-  expect((await claim(db, 3, again)).ids).toEqual([])
+  expect((await claimByHand(db.workerUrl, 3, again)).ids).toEqual([])
 })
 
 test(

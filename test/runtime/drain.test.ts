@@ -68,3 +68,17 @@ test('a worker that is not there cannot be drained, and a sign of life tells how
   await until('it has told', async () => JSON.stringify(await vitals()) === '[[true,true]]')
   expect((await worker.sluice.audit.list()).acts).toEqual([])
 })
+
+test('who starts twice at once has one worker, and a stop meanwhile leaves none behind', async () => {
+  await using db = await testDatabase()
+  const noop = defineJob({ name: 'noop', perform: () => undefined })
+  await using one = jobWorker(db, [noop])
+  const workers = () => db.value<number>('select count(*)::int from sluice.worker')
+  await Promise.all([one.sluice.start(), one.sluice.start()])
+  expect([await workers(), one.events.count('worker.started')]).toEqual([1, 1])
+  await one.sluice.stop()
+  const starting = one.sluice.start()
+  await one.sluice.stop()
+  await starting
+  expect([await workers(), one.events.count('worker.stopped')]).toEqual([0, 2])
+})

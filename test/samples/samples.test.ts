@@ -12,7 +12,7 @@ import {
 } from '../../src/store/samples.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
-import { claimForTheDead, drained, jobWorker } from '../support/jobs.ts'
+import { claimForTheDead, drained, jobWorker, shortLease, startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 
 const numbered = z.object({ n: z.number() })
@@ -49,6 +49,17 @@ async function fill(db: TestDatabase, queue: string, jobs: number): Promise<void
     [queue, jobs],
   )
 }
+
+test('a process whose worker was drained still writes what it enqueues', async () => {
+  await using db = await testDatabase()
+  await using worker = await startedWorker(db, [noop], {}, { worker: shortLease })
+  const [row] = await worker.sluice.workers()
+  await worker.sluice.drain(row?.id ?? '')
+  await worker.events.event('worker.stopped')
+  await worker.jobs.enqueueMany(noop, many(4))
+  const enqueued = () => db.value<number>('select coalesce(sum(enqueued), 0)::int from sluice.queue_sample_10s')
+  await until('they are counted', async () => (await enqueued()) === 4, 60_000)
+})
 
 test('what workers and those who only enqueue have counted adds up, with nothing lost when they stop', async () => {
   await using db = await testDatabase()

@@ -176,6 +176,18 @@ describe('a person', () => {
     expect(await kept.sluice.schedules.ticks('by-hand')).toEqual([tick])
   })
 
+  test('runs as many at once as there are connections, and none waits for another for ever', async () => {
+    await db.query('create table pieces (id bigint primary key)')
+    const schedules = Array.from({ length: 6 }, (_, n) => {
+      const touch = defineOperation({ name: `touch-${n}`, table: 'pieces', approval: true, perform: async () => 0 })
+      return defineSchedule({ name: `at-once-${n}`, cron: '0 * * * *', operation: touch })
+    })
+    await using kept = keeper(db, schedules)
+    await kept.sluice.schedules.list()
+    const runs = schedules.map(({ name }) => kept.sluice.schedules.run(name))
+    expect(await Promise.all(runs)).toEqual(runs.map(() => expect.objectContaining({ outcome: 'started' })))
+  })
+
   test('is told that there is no such schedule', async () => {
     await using kept = keeper(db, [hourly('by-name')])
     await expect(kept.sluice.schedules.get('by-nam')).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })

@@ -34,3 +34,23 @@ test.each([
   expect(await db.value('select ref_count from contents')).toBe(1)
   expect([...keys.values()].map(({ size }) => size)).toEqual(Array.from({ length: 60 }, () => 1))
 })
+
+test.each([
+  ['counts a silent worker as dead', false, { crashes: 5, quarantined: true }],
+  ['blames no row after an outage, in which all were silent', true, { crashes: 4, quarantined: false }],
+])('who takes rows over %s', async (_, outage, left) => {
+  await using db = await pastes(1)
+  const upstream = new URL(db.workerUrl)
+  await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
+  await db.query(`insert into sluice.sweep_claim (sweep, key, generation, nonce, worker_id, claimed_at, crashes)
+    values ('expire-pastes', '{p1}', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), now() - interval '2 hours', 4)`)
+  const sweep = expirePastes({ claim: 'table', effect: () => Promise.reject(new Error('not now')) })
+  const worker = { lease: '1h', poll: '50ms', stop: '2s' } as const
+  await using at = sweeping(db, [sweep], { database: proxy.url(db.workerUrl), worker })
+  const lost = outage ? proxy.answer('57P01', { to: /held_reason/, times: 1 }) : undefined
+  await at.sluice.start()
+  await at.events.event(outage ? 'sweep.failed' : 'sweep.quarantined')
+  expect(lost?.hits ?? 1).toBe(1)
+  const [row] = await db.query('select crashes::int, quarantined_at is not null as quarantined from sluice.sweep_claim')
+  expect(row).toEqual(left)
+})

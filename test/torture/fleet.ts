@@ -9,8 +9,8 @@ import { until } from '../support/wait.ts'
 import { alone, spawnWorker, type SpawnedWorker } from '../support/worker.ts'
 
 /** Timings under torture: short leases, and sessions that the server ends when their worker is stopped for long. */
-const tortureProfile = (idleInTransaction: string): object => ({
-  worker: { concurrency: 1, lease: '1s', poll: '100ms', noProgress: '5s', stop: '2s' },
+const tortureProfile = (lease: string, idleInTransaction: string): object => ({
+  worker: { concurrency: 1, lease, poll: '100ms', noProgress: '5s', stop: '2s' },
   timeouts: { statement: '3s', lock: '1s', idleInTransaction },
   governor: alone,
 })
@@ -54,6 +54,8 @@ export interface FleetOptions extends Shape {
   workerUrl: string
   /** How many processes there are at a time. */
   size: number
+  /** After so long a worker is taken for dead; 1 s by default. */
+  lease?: string
   /** How long the server lets a transaction idle before it ends the session; 3 s by default. */
   idleInTransaction?: string
   package?: URL
@@ -89,11 +91,11 @@ export class Fleet implements AsyncDisposable {
   }
 
   async spawn(): Promise<SpawnedWorker> {
-    const { workerUrl: url, package: home, idleInTransaction = '3s' } = this.#options
+    const { workerUrl: url, package: home, lease = '1s', idleInTransaction = '3s' } = this.#options
     const worker = await spawnWorker({
       url,
       operations: operations(this.#options),
-      profile: tortureProfile(idleInTransaction),
+      profile: tortureProfile(lease, idleInTransaction),
       ...(home === undefined ? {} : { package: home }),
     })
     this.#all.push(worker)

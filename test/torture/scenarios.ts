@@ -31,6 +31,8 @@ export interface Plan {
   pauseMs?: number
   /** About how long one worker alone has to do for each fault: the operation must outlast them all. */
   secondsPerFault?: number
+  /** After so long a worker is taken for dead; 1 s by default. */
+  lease?: string
   /** How long the server lets a transaction idle before it ends the session; 3 s by default. */
   idleInTransaction?: string
   package?: URL
@@ -172,6 +174,7 @@ async function torture(
   await using db = await testDatabase(plan.clusterUrl)
   const given = {
     ...(plan.package === undefined ? {} : { package: plan.package }),
+    ...(plan.lease === undefined ? {} : { lease: plan.lease }),
     ...(plan.idleInTransaction === undefined ? {} : { idleInTransaction: plan.idleInTransaction }),
   }
   const { processes: size = 3, lanes = 3, pauseMs = 12, secondsPerFault = 1.5 } = plan

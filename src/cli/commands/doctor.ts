@@ -49,11 +49,11 @@ function databaseFinding({ folder }: Shell, { choice }: Session): Finding {
   return { check: 'database', level: 'ok', found: `from ${found}` }
 }
 
-function unreachableFinding({ cause, message }: SluiceError): Finding {
+function unreachableFinding({ details: { reason }, message }: SluiceError): Finding {
   return {
     check: 'reachability',
     level: 'problem',
-    found: cause instanceof Error && cause.message !== '' ? cause.message : message,
+    found: typeof reason === 'string' && reason !== '' ? reason : message,
     remedy: 'Check that the server runs, that this machine may connect to it, and host, port, user and password.',
   }
 }

@@ -20,7 +20,11 @@ export const addMigrate: CommandAdder = (parent, shell) => {
     .option('--check', 'change nothing; exit with 4 when something is pending')
     .option('--sql', 'print the SQL instead of running it; needs no database')
     .option('--from <version>', 'with --sql: only what comes after this version', wholeNumber(0, 9_999))
-    .action((_: unknown, command: Command) => migrate(shell, command.optsWithGlobals<MigrateOptions>()))
+    .action((_: unknown, command: Command) => {
+      const options = command.optsWithGlobals<MigrateOptions>()
+      if (options.from !== undefined && options.sql !== true) command.error('error: --from goes with --sql')
+      return migrate(shell, options)
+    })
 }
 
 async function migrate(shell: Shell, options: MigrateOptions): Promise<void> {

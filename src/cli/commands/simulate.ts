@@ -17,6 +17,7 @@ import {
   type Simulation,
 } from '../../index.ts'
 import { count, percent, plural } from '../figures.ts'
+import { fileProblem } from '../file-problem.ts'
 import type { CommandAdder, GlobalOptions, Shell } from '../shell.ts'
 import { wholeNumber } from '../whole-number.ts'
 
@@ -80,10 +81,8 @@ async function textOf(path: string, given: string): Promise<string> {
     if ((await stat(path)).size > largest) throw new Error('it is larger than 20 MB')
     return await readFile(path, 'utf8')
   } catch (error) {
-    const problem =
-      (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message
     throw new SluiceError('ARGS_INVALID', {
-      message: `"${given}" is no case and cannot be read as a file: ${problem}.${didYouMean(given, caseNames)} Cases: ${caseNames.join(', ')}.`,
+      message: `"${given}" is no case and cannot be read as a file: ${fileProblem(error)}.${didYouMean(given, caseNames)} Cases: ${caseNames.join(', ')}.`,
       details: { given },
       cause: error,
     })

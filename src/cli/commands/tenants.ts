@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { SluiceError } from '../../index.ts'
 import { plural } from '../figures.ts'
+import { fileProblem } from '../file-problem.ts'
 import { withSluice } from '../session.ts'
 import type { CommandAdder, Shell } from '../shell.ts'
 import { addActor, whoOf, type WhoOptions } from '../who.ts'
@@ -67,7 +68,7 @@ async function readMoved(file: string): Promise<unknown> {
 
 function unusable(file: string, cause: unknown): SluiceError {
   return new SluiceError('ARGS_INVALID', {
-    message: `The file ${file} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}.`,
+    message: `The file ${file} cannot be used: ${fileProblem(cause)}.`,
     details: { file },
     cause,
   })
