@@ -18,7 +18,6 @@ const heads = [
   'Queue',
   'State',
   { title: 'Depth', class: 'number' },
-  { title: 'Oldest', class: 'number' },
   { title: 'Wait p95', class: 'number' },
   { title: 'Run p95', class: 'number' },
   { title: 'Out per min', class: 'number' },
@@ -86,8 +85,7 @@ function Row({ queue, flow }: { queue: Queue; flow: Samples | undefined }): JSX.
           </div>
         ))}
       </td>
-      <td class="number">{oldestMs === null ? <span class="muted">–</span> : duration(oldestMs)}</td>
-      <Times of={lately?.wait} />
+      <Times of={lately?.wait} oldestMs={oldestMs} />
       <Times of={lately?.run} />
       <td class="number">
         {busy === undefined ? <span class="muted">–</span> : count(busy.outPerMinute)}
@@ -105,12 +103,19 @@ function Row({ queue, flow }: { queue: Queue; flow: Samples | undefined }): JSX.
   )
 }
 
-function Times({ of }: { of: { p50Ms: number | null; p95Ms: number | null } | undefined }): JSX.Element {
+function Times({
+  of,
+  oldestMs = null,
+}: {
+  of: { p50Ms: number | null; p95Ms: number | null } | undefined
+  oldestMs?: number | null
+}): JSX.Element {
   const { p50Ms = null, p95Ms = null } = of ?? {}
   return (
     <td class="number">
       {p95Ms === null ? <span class="muted">–</span> : duration(p95Ms)}
       {p50Ms !== null && <div class="under">p50 {duration(p50Ms)}</div>}
+      {oldestMs !== null && <div class="under">oldest {duration(oldestMs)}</div>}
     </td>
   )
 }
