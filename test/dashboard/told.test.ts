@@ -58,6 +58,10 @@ test('a queue that has run dry goes nowhere', () => {
   expect(trendOf(falls.slice(0, 3))?.told).toBe('empty in ~1 min')
 })
 
+/** How far down a path goes, at each of its points. */
+const heights = (path: string): number[] =>
+  (path.split('m')[0]?.match(/-?[\d.]+/g) ?? []).filter((_, at) => at % 2 === 1).map(Number)
+
 test('ways of a machine go ahead by columns; those back and those over others go around', () => {
   const { places, ways, width, height } = layoutOf([
     { state: 'new', to: ['paid', 'gone'] },
@@ -70,8 +74,6 @@ test('ways of a machine go ahead by columns; those back and those over others go
   expect(new Set(columns).size).toBe(4)
   const pathOf = (key: string): string => ways.find((way) => way.key === key)?.path ?? ''
   const row = places.get('new')?.y ?? 0
-  const heights = (path: string): number[] =>
-    (path.split('m')[0]?.match(/-?[\d.]+/g) ?? []).filter((_, at) => at % 2 === 1).map(Number)
   expect(pathOf('new paid')).toContain('C')
   expect(Math.min(...heights(pathOf('new gone')))).toBeLessThan(row)
   expect(Math.max(...heights(pathOf('sent paid')))).toBeGreaterThan(row + box.height)

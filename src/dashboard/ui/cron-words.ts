@@ -34,12 +34,14 @@ function named(field: string, names: readonly string[], from: number): string | 
   return all.includes(undefined) ? undefined : listed(all.map(String))
 }
 
+/** Every so many, or every one; undefined: something else. */
+const every = (field: string, unit: string): string | undefined => {
+  const step = /^\*\/(\d+)$/.exec(field)?.[1]
+  return step === undefined ? undefined : step === '1' ? `every ${unit}` : `every ${step} ${unit}s`
+}
+
 /** The time of day; undefined: something finer. */
 function timeOf(minute: string, hour: string): string | undefined {
-  const every = (field: string, unit: string): string | undefined => {
-    const step = /^\*\/(\d+)$/.exec(field)?.[1]
-    return step === undefined ? undefined : step === '1' ? `every ${unit}` : `every ${step} ${unit}s`
-  }
   if (hour === '*') {
     if (minute === '*') return 'every minute'
     return number.test(minute) ? `every hour at ${minute} past` : every(minute, 'minute')

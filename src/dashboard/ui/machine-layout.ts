@@ -22,6 +22,7 @@ const arrow = 'm-6 -4l6 4l-6 4'
 const bend = 8
 /** Ways that cannot go straight have lanes of their own, above and below the boxes. */
 const lane = { first: 16, next: 9 }
+const room = (n: number): number => (n === 0 ? 2 : lane.first + lane.next * n)
 
 /** The ways that lead back to where one came from; without them there is no circle. */
 function backWays(states: readonly State[]): Set<string> {
@@ -90,7 +91,7 @@ function around(a: Point, b: Point, y: number): string {
   return rounded(points) + arrow
 }
 
-function ahead(a: Point, b: Point): string {
+function straight(a: Point, b: Point): string {
   const [from, to] = [a.y + box.height / 2, b.y + box.height / 2]
   const [out, into] = [a.x + box.width, b.x - 2]
   const middle = (out + into) / 2
@@ -107,7 +108,6 @@ export function layoutOf(states: readonly State[]): Layout {
       .map((next) => ({ from: state, to: next, far: (column.get(next) ?? 0) - (column.get(state) ?? 0) })),
   )
   const [over, under] = [ways.filter(({ far }) => far > 1), ways.filter(({ far }) => far < 1)]
-  const room = (n: number): number => (n === 0 ? 2 : lane.first + lane.next * n)
   const most = Math.max(1, ...columns.map(({ length }) => length))
   const inner = most * (box.height + box.gapY) - box.gapY
   const top = room(over.length)
@@ -122,7 +122,7 @@ export function layoutOf(states: readonly State[]): Layout {
   )
   const pathOf = (way: (typeof ways)[number]): string => {
     const [a = { x: 0, y: 0 }, b = { x: 0, y: 0 }] = [places.get(way.from), places.get(way.to)]
-    if (way.far === 1) return ahead(a, b)
+    if (way.far === 1) return straight(a, b)
     const y =
       way.far > 1
         ? top - lane.first - lane.next * over.indexOf(way)

@@ -135,7 +135,7 @@ function Standing({ operation }: { operation: Operation }): JSX.Element | null {
     return <div class="under warn-text">{parked ? 'parked: no worker knows it' : 'disabled'}</div>
   }
   const why = reason ?? (finishedAt === null ? limitedBy : '')
-  return why === '' ? null : <div class="under clip-2">{why}</div>
+  return why === '' ? null : <div class="under clip-2 standing">{why}</div>
 }
 
 /** How long the rest takes, as a range. */
