@@ -114,9 +114,18 @@ export class Runner {
   }
 }
 
+/** What people read in an ending. The rest is for the database: an id that looks like a secret must stay what it is. */
+const said = ['left', 'reason', 'error'] as const
+
 /** All that is said of an attempt passes here, to be stored or told: what its definition keeps secret is masked. */
 function discreet({ job, definition }: Attempt, result: Result): Result {
-  return definition.redact.length === 0 ? result : scrub(result, secretsAt(job.args, definition.redact))
+  if (definition.redact.length === 0 || result.kind === 'lost') return result
+  const secrets = secretsAt(job.args, definition.redact)
+  const masked = (ending: Ending): Ending => {
+    const texts = Object.entries(ending).filter(([key]) => said.some((one) => one === key))
+    return { ...ending, ...scrub(Object.fromEntries(texts), secrets) }
+  }
+  return result.kind === 'written' ? { ...result, ending: masked(result.ending) } : masked(result)
 }
 
 function elapsed({ since }: Attempt): number {

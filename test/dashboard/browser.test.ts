@@ -30,6 +30,9 @@ describe('the pages of the dashboard', () => {
     await sluice.jobs.enqueue(welcome, undefined, { in: '1h' })
     await sluice.batches.open({ description: 'a hundred letters' })
     await sluice.schedules.run('nightly')
+    await place.db.query(`insert into sluice.schedule_tick (schedule, tick, outcome, reason)
+      select 'nightly', now() - i * interval '1 minute', (array['started', 'skipped', 'failed'])[1 + i % 3], 'as it was'
+      from generate_series(1, 6) i on conflict do nothing`)
     await until('some have failed', async () => (await sluice.jobs.failures())[0]?.jobs === 6)
   })
   afterAll(async () => {
@@ -163,6 +166,75 @@ describe('the pages of the dashboard', () => {
     await dialog.getByLabel('Type old-host').fill('old-host')
     await dialog.getByRole('button', { name: 'Drain' }).click()
     await page.getByText('asked by the operator').waitFor({ timeout: 20_000 })
+  })
+
+  test('limit a queue, and take the limit away', async () => {
+    const { origin, sluice } = place
+    await using visited = await visit(browser, { origin, role: 'operator' })
+    const { page, problems } = visited
+    const rate = async (): Promise<unknown> =>
+      (await sluice.queues.list()).find(({ name }) => name === 'mail')?.rate ?? null
+    await page.goto(`${origin}/queues`)
+    await page.getByRole('button', { name: 'Limit queue mail' }).click({ timeout: 20_000 })
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Jobs, at most').fill('many')
+    await dialog.getByRole('button', { name: 'Set limit' }).click()
+    await dialog.getByText('The limit is a whole number').waitFor()
+    expect(await axe(page)).toEqual([])
+    await dialog.getByLabel('Jobs, at most').fill('7')
+    await dialog.getByLabel('Per').selectOption('hour')
+    await dialog.getByRole('button', { name: 'Set limit' }).click()
+    await page.getByText('at most 7 per hour').waitFor({ timeout: 20_000 })
+    expect(await rate()).toEqual({ limit: 7, perMs: 3_600_000 })
+    await page.getByRole('button', { name: 'Limit queue mail' }).click()
+    await dialog.getByLabel('Jobs, at most').fill('')
+    await dialog.getByRole('button', { name: 'Set limit' }).click()
+    await page.getByText('at most 7 per hour').waitFor({ state: 'detached', timeout: 20_000 })
+    expect(await rate()).toBeNull()
+    expect(problems).toEqual([])
+  })
+
+  test('fit a phone: rows are cards, nothing is wider than the screen', { timeout: 120_000 }, async () => {
+    const { origin } = place
+    await using visited = await visit(browser, { origin, role: 'admin', width: 390 })
+    const { page } = visited
+    const wide: string[] = []
+    for (const path of [
+      'operations',
+      'jobs?view=failed',
+      'queues',
+      'failed',
+      'schedules',
+      'workers',
+      'health',
+      'audit',
+    ]) {
+      await page.goto(`${origin}/${path}`)
+      await page.locator('main tbody tr').first().waitFor({ timeout: 20_000 })
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+      const inside = await page.evaluate<number>("document.querySelector('.table').scrollWidth")
+      if (Math.max(width, inside) > 390) wide.push(`${path}: ${width}, its table ${inside}`)
+    }
+    expect(wide).toEqual([])
+    await page.goto(`${origin}/failed`)
+    const cell = page.locator('td', { hasText: /^6$/ }).first()
+    await cell.waitFor({ timeout: 20_000 })
+    expect(await cell.getAttribute('data-label')).toBe('Jobs')
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('say what is missing, and lead back', async () => {
+    const { origin } = place
+    await using visited = await visit(browser, { origin, role: 'viewer' })
+    const { page } = visited
+    await page.goto(`${origin}/operations/00000000-0000-7000-8000-000000000000`)
+    await page.getByText('There is no operation with id').waitFor({ timeout: 20_000 })
+    expect(await page.locator('main h1').textContent()).toBe('Operation')
+    expect(await axe(page)).toEqual([])
+    await page.locator('main a', { hasText: 'Operations' }).click()
+    await page.locator('h1', { hasText: 'Operations' }).waitFor()
+    await page.goto(`${origin}/nowhere`)
+    await page.locator('h1', { hasText: 'There is no such page' }).waitFor({ timeout: 20_000 })
   })
 
   test('show a viewer no buttons, and a stranger nothing', async () => {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { pages, prose, read, root } from './pages.ts'
@@ -13,6 +13,12 @@ const anchorOf = (heading: string): string =>
 const anchors = (page: string): string[] =>
   [...prose(read(page)).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => anchorOf(text))
 
+/** The pictures that a page shows, as paths from the root. */
+const pictures = (page: string): string[] =>
+  [...prose(read(page)).matchAll(/(?:src|srcset)="([^"]+)"/g)].map(([, path = '']) =>
+    normalize(join(dirname(page), path)),
+  )
+
 function brokenLinks(page: string): string[] {
   const links = [...prose(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
   return links.filter((link) => {
@@ -26,6 +32,11 @@ function brokenLinks(page: string): string[] {
 
 test.each(pages)('%s has no broken link', (page) => {
   expect(brokenLinks(page)).toEqual([])
+})
+
+test('every picture that is shown is there, and every one that is there is shown', () => {
+  const there = readdirSync(join(root, 'docs/images')).map((file) => `docs/images/${file}`)
+  expect([...new Set(pages.flatMap(pictures))].toSorted()).toEqual(there.toSorted())
 })
 
 test('every page below docs is in its index', () => {

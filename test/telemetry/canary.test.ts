@@ -107,3 +107,25 @@ test('a secret in args is in no output: events, logs, errors, lists, metrics, au
   expect(leaks(shown)).toEqual([])
   expect(Object.values(shown).filter((text) => !/leaky|leave|refused|counters/.test(text))).toEqual([])
 }, 120_000)
+
+test('a secret that looks like an id or a word of ours is masked in errors, and the job still ends as it should', async () => {
+  await using db = await testDatabase()
+  await using sluice = new Sluice({ ...jobProfile(), database: db.workerUrl, jobs: [leaky] })
+  await db.query("select setval(pg_get_serial_sequence('sluice.job', 'id'), 41110)")
+  const secrets = ['41111', 'postponed', 'retry', 'buried', 'dead']
+  const jobs = await sluice.jobs.enqueueMany(
+    leaky,
+    secrets.map((secret) => ({ token: secret, user: { password: 'not kept' } })),
+  )
+  expect(jobs[0]?.id).toBe(41_111)
+  await sluice.start()
+  await drained(db)
+  for (const { id } of jobs) {
+    const { state, attempts, error } = await sluice.jobs.get(id)
+    expect({ state, verdicts: attempts.map(({ verdict }) => verdict) }).toEqual({
+      state: 'dead',
+      verdicts: ['retry', 'dead'],
+    })
+    expect(error?.message).toMatch(/^refused \[redacted\]/)
+  }
+})

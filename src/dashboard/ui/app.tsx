@@ -1,5 +1,14 @@
 import 'uplot/dist/uPlot.min.css'
-import './app.css'
+import './styles/colours.css'
+import './styles/base.css'
+import './styles/side.css'
+import './styles/pages.css'
+import './styles/tables.css'
+import './styles/parts.css'
+import './styles/charts.css'
+import './styles/machines.css'
+import './styles/forms.css'
+import './styles/phone.css'
 import { render, type JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { read, Refused } from './api.ts'
@@ -20,7 +29,7 @@ import { OperationsPage } from './pages/operations.tsx'
 import { QueuesPage } from './pages/queues.tsx'
 import { SchedulesPage } from './pages/schedules.tsx'
 import { WorkersPage } from './pages/workers.tsx'
-import { Empty } from './parts.tsx'
+import { Head } from './parts.tsx'
 import { base, followLinks, go, usePlace } from './router.ts'
 import { SessionContext, type Session } from './session.ts'
 import { applyTheme } from './theme.ts'
@@ -44,7 +53,16 @@ const pages: Record<string, (rest: string) => JSX.Element> = {
 function Page({ path }: { path: string }): JSX.Element {
   const [, name = '', rest = ''] = path.split('/')
   const page = Object.hasOwn(pages, name) ? pages[name] : undefined
-  return page?.(encodeURIComponent(decodeURIComponent(rest))) ?? <Empty title="There is no such page." />
+  return page?.(encodeURIComponent(decodeURIComponent(rest))) ?? <NoPage />
+}
+
+function NoPage(): JSX.Element {
+  return (
+    <>
+      <Head title="There is no such page." back={{ to: `${base}/operations`, label: 'Operations' }} />
+      <p>The address may be misspelt, or of another version.</p>
+    </>
+  )
 }
 
 function App(): JSX.Element {

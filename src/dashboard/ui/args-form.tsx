@@ -135,6 +135,7 @@ function Field({
         <input
           value={text}
           required={required}
+          type={format === 'date' ? 'date' : 'text'}
           inputMode={type === 'integer' ? 'numeric' : type === 'number' ? 'decimal' : 'text'}
           placeholder={usual === undefined ? '' : JSON.stringify(usual)}
           onInput={(event) => change(event.currentTarget.value)}

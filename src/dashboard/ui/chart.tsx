@@ -24,6 +24,8 @@ export interface ChartProps {
   marks?: readonly { at: number; label: string }[]
   /** From 0 to 1. */
   share?: boolean
+  /** Whether the marks are named in the chart; among charts on one axis, one is enough. */
+  named?: boolean
   /** The lines, by their places, between which it is filled. */
   band?: readonly [number, number]
   /** From when to when, in seconds; without it, as far as there are values. */
@@ -77,7 +79,7 @@ function optionsOf(shown: () => ChartProps, { width, point }: Canvas): uPlot.Opt
       ? {}
       : { bands: [{ series: [band[0] + 1, band[1] + 1] as [number, number], fill: `${colour('--accent')}2e` }] }),
     hooks: {
-      draw: [(chart) => drawMarks(chart, shown().marks ?? [], ink)],
+      draw: [(chart) => drawMarks(chart, shown(), ink)],
       setCursor: [(chart) => point(chart.cursor.idx ?? undefined)],
     },
   }
@@ -94,18 +96,29 @@ interface Canvas {
   point: (at: number | undefined) => void
 }
 
-function drawMarks(chart: uPlot, marks: readonly { at: number }[], ink: string): void {
+/** A line for each mark; where they have names and there is room, the name beside it. */
+function drawMarks(chart: uPlot, { marks = [], named = false }: ChartProps, ink: string): void {
   const { ctx, bbox } = chart
   ctx.save()
-  ctx.strokeStyle = ink
+  ctx.strokeStyle = ctx.fillStyle = ink
+  ctx.font = `${10 * uPlot.pxRatio}px system-ui`
+  ctx.textAlign = 'left'
+  ctx.textBaseline = 'top'
   ctx.setLineDash([2, 3])
-  for (const { at } of marks) {
+  // Names that would overlap go below each other.
+  const free = [bbox.left, bbox.left, bbox.left]
+  for (const { at, label } of marks.toSorted((a, b) => a.at - b.at)) {
     const x = Math.round(chart.valToPos(at, 'x', true))
     if (x < bbox.left || x > bbox.left + bbox.width) continue
     ctx.beginPath()
     ctx.moveTo(x, bbox.top)
     ctx.lineTo(x, bbox.top + bbox.height)
     ctx.stroke()
+    const end = x + 4 + ctx.measureText(label).width
+    const row = free.findIndex((from) => x >= from)
+    if (!named || row < 0 || end > bbox.left + bbox.width) continue
+    ctx.fillText(label, x + 4, bbox.top + 2 + row * 12 * uPlot.pxRatio)
+    free[row] = end + 6
   }
   ctx.restore()
 }

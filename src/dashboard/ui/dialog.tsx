@@ -90,7 +90,9 @@ function Ask({ question, close }: { question: Question; close: () => void }): JS
         <div class="question-text">{question.text}</div>
         {question.typed !== undefined && (
           <label>
-            Type <strong>{question.typed}</strong> to confirm
+            <span>
+              Type <strong>{question.typed}</strong> to confirm
+            </span>
             <input
               value={typed}
               onInput={(event) => setTyped(event.currentTarget.value)}
@@ -101,7 +103,9 @@ function Ask({ question, close }: { question: Question; close: () => void }): JS
         )}
         {question.reason === true && (
           <label>
-            Reason <span class="muted">(kept for those who look later)</span>
+            <span>
+              Reason <span class="muted">(kept for those who look later)</span>
+            </span>
             <input value={reason} maxLength={500} onInput={(event) => setReason(event.currentTarget.value)} />
           </label>
         )}

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Answer } from '../answers.ts'
 import { Empty, Table } from './parts.tsx'
-import { count, duration, plural } from './words.ts'
+import { count, duration, plural } from './figures.ts'
 
 type Stretch = Answer<'operations.records'>['stretches'][number]
 
@@ -17,17 +17,20 @@ const kindOf = ({ failed, running, retried }: Stretch): string =>
 
 /** The batches of an operation, one cell each or a few folded, in the order of their keys. */
 export function HeatMap({ stretches }: { stretches: readonly Stretch[] }): JSX.Element {
-  const [chosen, setChosen] = useState<number>()
+  const [pointed, setPointed] = useState<number>()
+  const [pinned, setPinned] = useState<number>()
   const [asTable, setAsTable] = useState(false)
   if (stretches.length === 0) return <Empty title="No batch yet." />
   const slowest = Math.max(...stretches.map(({ busyMs }) => busyMs))
   const usual = stretches.map(({ busyMs }) => busyMs).toSorted((a, b) => a - b)[Math.floor(stretches.length / 2)] ?? 0
+  const chosen = pointed ?? pinned
   const at = chosen === undefined ? undefined : stretches[chosen]
   const move = (event: KeyboardEvent): void => {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 20, ArrowUp: -20 }[event.key]
     if (step === undefined) return
     event.preventDefault()
-    setChosen(Math.min(stretches.length - 1, Math.max(0, (chosen ?? -1) + step)))
+    setPointed(undefined)
+    setPinned(Math.min(stretches.length - 1, Math.max(0, (chosen ?? -1) + step)))
   }
   const counts = {
     retried: stretches.filter(({ retried }) => retried > 0).length,
@@ -44,13 +47,14 @@ export function HeatMap({ stretches }: { stretches: readonly Stretch[] }): JSX.E
           tabIndex={0}
           onKeyDown={move}
           aria-label={`${plural(stretches.length, 'cell')} in key order; the slowest batch took ${duration(slowest)}; ${counts.retried} with retries, ${counts.failed} failed. Arrow keys go from cell to cell.`}
-          onPointerLeave={() => setChosen(undefined)}
+          onPointerLeave={() => setPointed(undefined)}
         >
           {stretches.map((stretch, index) => (
             <i
               key={stretch.first}
               class={`l${levelOf(stretch, usual)} ${kindOf(stretch)} ${index === chosen ? 'chosen' : ''}`}
-              onPointerEnter={() => setChosen(index)}
+              onPointerEnter={() => setPointed(index)}
+              onClick={() => setPinned(index === pinned ? undefined : index)}
             />
           ))}
         </div>
@@ -58,14 +62,40 @@ export function HeatMap({ stretches }: { stretches: readonly Stretch[] }): JSX.E
       <div class="heat-foot">
         <p aria-live="polite">
           {at === undefined
-            ? `${plural(stretches.length, 'cell')}; stronger colours took longer, up to ${duration(slowest)}. Hatched: retried. Crossed: failed.`
+            ? `${plural(stretches.length, 'cell')}, ${stretches.some(({ first, last }) => first !== last) ? 'some for several batches' : 'one for each batch'}; the slowest took ${duration(slowest)}. Point at one, or press it to keep it.`
             : storyOf(at)}
         </p>
+        {!asTable && <HeatKey />}
         <button type="button" class="quiet" onClick={() => setAsTable(!asTable)}>
           {asTable ? 'Show as map' : 'Show as table'}
         </button>
       </div>
     </>
+  )
+}
+
+/** What the cells look like, and what that means. */
+function HeatKey(): JSX.Element {
+  return (
+    <ul class="heat-key">
+      <li>
+        quick
+        <span class="heat" aria-hidden="true">
+          {[0, 1, 2, 3, 4].map((level) => (
+            <i key={level} class={`l${level}`} />
+          ))}
+        </span>
+        slow
+      </li>
+      {['running', 'retried', 'failed'].map((kind) => (
+        <li key={kind}>
+          <span class="heat" aria-hidden="true">
+            <i class={`l2 ${kind}`} />
+          </span>
+          {kind}
+        </li>
+      ))}
+    </ul>
   )
 }
 
@@ -80,6 +110,7 @@ function StretchTable({ stretches }: { stretches: readonly Stretch[] }): JSX.Ele
   return (
     <Table
       label="Batches in key order"
+      dense
       heads={[
         'Batch',
         'To key',

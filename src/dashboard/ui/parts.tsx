@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon, type IconName } from './icons.tsx'
 import type { Live } from './live.ts'
 import { ago, capital, clock, toneOf, words, type Tone } from './words.ts'
@@ -13,13 +13,21 @@ const marks: Record<Tone, IconName> = {
   calm: 'dash',
 }
 
+/** States whose sign says more than their tone does. */
+const special: Record<string, IconName> = {
+  warning: 'failed',
+  warn: 'failed',
+  finished_with_quarantine: 'failed',
+  awaiting_approval: 'clock',
+  parked: 'clock',
+}
+
 /** A state: a sign and a word, never colour alone. */
 export function Chip({ state, label }: { state: string; label?: string }): JSX.Element {
   const tone = toneOf(state)
-  const mark = state === 'warning' || state === 'warn' ? 'failed' : marks[tone]
   return (
     <span class={`chip ${tone}`}>
-      <Icon name={mark} />
+      <Icon name={special[state] ?? marks[tone]} />
       {capital(label ?? words(state))}
     </span>
   )
@@ -172,35 +180,41 @@ export function Failure({
   )
 }
 
-/** A table that scrolls by itself where the screen is narrow. */
+/**
+ * A table. Where the screen is narrow each row becomes a card, with the heads beside the values; one with many plain
+ * rows (`dense`) scrolls instead.
+ */
 export function Table({
   label,
   heads,
+  dense = false,
   children,
 }: {
   label: string
   heads: readonly (string | { title: string; class: string })[]
+  dense?: boolean
   children: ComponentChildren
 }): JSX.Element {
+  const body = useRef<HTMLTableSectionElement>(null)
+  const columns = heads.map((head) => (typeof head === 'string' ? { title: head, class: '' } : head))
+  useLayoutEffect(() => {
+    for (const row of body.current?.rows ?? []) {
+      for (const [at, cell] of [...row.cells].entries()) cell.dataset['label'] = columns[at]?.title ?? ''
+    }
+  })
   return (
-    <div class="table" tabIndex={0} role="region" aria-label={label}>
+    <div class={dense ? 'table dense' : 'table'} tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>
-            {heads.map((head) =>
-              typeof head === 'string' ? (
-                <th key={head} scope="col">
-                  {head}
-                </th>
-              ) : (
-                <th key={head.title} scope="col" class={head.class}>
-                  {head.title}
-                </th>
-              ),
-            )}
+            {columns.map((head) => (
+              <th key={head.title} scope="col" class={head.class}>
+                {head.title}
+              </th>
+            ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody ref={body}>{children}</tbody>
       </table>
     </div>
   )

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { plural } from './words.ts'
+import { plural } from './figures.ts'
 
 /** What a person has chosen on a page. */
 export interface Selection<Key> {

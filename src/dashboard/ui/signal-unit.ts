@@ -1,4 +1,4 @@
-import { brief, bytes, duration, percent } from './words.ts'
+import { brief, bytes, duration, percent } from './figures.ts'
 
 const shares = (value: number): string => percent(value).replace('.0', '')
 const times = (value: number): string => `${brief(value)} ×`

@@ -1,4 +1,4 @@
-import { duration } from './words.ts'
+import { duration } from './figures.ts'
 
 const few = 20
 
@@ -22,6 +22,8 @@ export function trendOf(points: readonly { at: number; value: number }[]): Trend
   const slope = points.reduce((sum, { at, value }) => sum + (at - meanX) * (value - meanY), 0) / spread
   const perMinute = slope * 60_000
   const now = points.at(-1)?.value ?? 0
+  // It has run dry: where it came from does not matter any more.
+  if (now === 0 && perMinute <= 0) return undefined
   if (Math.abs(perMinute) < Math.max(0.5, now * 0.01)) return { perMinute, told: 'steady' }
   const inMs = Math.abs(now / slope)
   if (perMinute < 0) return { perMinute, told: `empty in ~${duration(inMs)}` }

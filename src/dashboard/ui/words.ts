@@ -1,41 +1,4 @@
-const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
-const short = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
-
-/** A number in full: 1,234,567. */
-export const count = (n: number): string => whole.format(n)
-/** A number for narrow places: 1.23M. */
-export function brief(n: number): string {
-  if (Math.abs(n) < 10) return String(Math.round(n * 10) / 10)
-  return Math.abs(n) < 10_000 ? whole.format(n) : short.format(n)
-}
-export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`
-export const percent = (share: number): string =>
-  `${share >= 1 ? '100' : (Math.floor(share * 1_000) / 10).toFixed(1)} %`
-
-/** An amount of memory or disk: 12.3 MiB. */
-export function bytes(n: number): string {
-  const at = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(1, n)) / 10)))
-  return `${brief(n / 1024 ** at)} ${['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][at]}`
-}
-
-const units = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-] as const
-
-/** A span of time, as exact as anybody wants it: 850 ms, 12 s, 3 h 10 min. */
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
-  const at = units.findIndex(([, size]) => ms >= size)
-  const [unit, size] = units[at] ?? units[3]
-  if (unit === 's') return `${ms < 10_000 ? (ms / size).toFixed(1) : Math.round(ms / size)} s`
-  const next = units[at + 1]
-  const rest = next === undefined || unit === 'min' ? 0 : Math.floor((ms % size) / next[1])
-  const main = unit === 'min' && ms < 600_000 ? `${Math.floor(ms / size)} min ${Math.floor((ms % size) / 1_000)} s` : ''
-  return main || `${Math.floor(ms / size)} ${unit}${rest > 0 && next !== undefined ? ` ${rest} ${next[0]}` : ''}`
-}
+import { duration } from './figures.ts'
 
 /** How long ago, or in how long. */
 export function ago(iso: string | null | undefined, now: number = Date.now()): string {

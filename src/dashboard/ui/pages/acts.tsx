@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { Table } from '../parts.tsx'
 import { base } from '../router.ts'
-import { clock } from '../words.ts'
+import { clock, words } from '../words.ts'
 
 type Act = Answer<'audit'>['acts'][number]
 
@@ -21,8 +21,10 @@ export function Acts({ acts, targets = true }: { acts: readonly Act[]; targets?:
               <Target act={act} />
             </td>
           )}
-          <td class="wide">
-            <code>{changeOf(act.before, act.after)}</code>
+          <td class="wider">
+            {changesOf(act.before, act.after).map((change) => (
+              <div key={change}>{change}</div>
+            ))}
           </td>
           <td class="wide">{act.reason ?? ''}</td>
         </tr>
@@ -45,14 +47,17 @@ function Target({ act: { action, target } }: { act: Act }): JSX.Element {
   )
 }
 
-const told = (value: unknown, keep: (part: unknown) => boolean = () => true): string =>
-  value === null || value === undefined
-    ? ''
-    : JSON.stringify(value, (_, part: unknown) => (keep(part) ? part : undefined))
-        .replace(/^\{|\}$|"/g, '')
-        .replaceAll(',', ', ')
+const told = (value: unknown): string =>
+  value === null || value === undefined ? 'none' : typeof value === 'string' ? value : JSON.stringify(value)
 
-/** What is new has no need to tell what it has not. */
-function changeOf(before: unknown, after: unknown): string {
-  return before === null ? told(after, (part) => part !== null) : `${told(before)} → ${told(after)}`
+/** What was changed, part by part: `status: active → pausing`. What is new has no need to tell what it has not. */
+function changesOf(before: unknown, after: unknown): string[] {
+  const [old, now] = [before ?? {}, after ?? {}] as Record<string, unknown>[]
+  if (typeof old !== 'object' || typeof now !== 'object') return [`${told(before)} → ${told(after)}`]
+  const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])]
+  return keys.flatMap((key) => {
+    const [was, is] = [old[key] ?? null, now[key] ?? null]
+    if (before !== null) return [`${words(key)}: ${told(was)} → ${told(is)}`]
+    return is === null ? [] : [`${words(key)}: ${told(is)}`]
+  })
 }

@@ -6,8 +6,10 @@ import { useLive } from '../live.ts'
 import { Bar, Chip, Empty, Facts, Head, Shown, Table, When } from '../parts.tsx'
 import { base, usePlace, withQuery } from '../router.ts'
 import { may, useSession } from '../session.ts'
-import { count, plural, toneOf } from '../words.ts'
+import { count, plural } from '../figures.ts'
+import { toneOf } from '../words.ts'
 
+const back = { to: `${base}/batches`, label: 'Batches' }
 const heads = [
   'Batch',
   'State',
@@ -48,6 +50,9 @@ export function BatchesPage(): JSX.Element {
                     </td>
                     <td class="wide">
                       <Bar share={shareOf(batch)} tone={toneOf(batch.state)} label={`Progress of batch ${batch.id}`} />
+                      <div class="under">
+                        {count(batch.succeeded)} succeeded, {count(batch.waiting)} not over
+                      </div>
                     </td>
                     <td class="number">{count(batch.total)}</td>
                     <td class="number">{count(batch.failed)}</td>
@@ -74,7 +79,12 @@ const shareOf = ({ total, waiting }: { total: number; waiting: number }): number
 
 export function BatchPage({ id }: { id: string }): JSX.Element {
   const live = useLive<Answer<'batches.get'>>(`/batches/${id}`)
-  return <Shown live={live}>{({ batch }) => <Detail batch={batch} />}</Shown>
+  return (
+    <>
+      {live.data === undefined && <Head back={back} title={`Batch ${id}`} />}
+      <Shown live={live}>{({ batch }) => <Detail batch={batch} />}</Shown>
+    </>
+  )
 }
 
 function Detail({ batch }: { batch: Answer<'batches.get'>['batch'] }): JSX.Element {
@@ -96,7 +106,7 @@ function Detail({ batch }: { batch: Answer<'batches.get'>['batch'] }): JSX.Eleme
   return (
     <>
       <Head
-        back={{ to: `${base}/batches`, label: 'Batches' }}
+        back={back}
         title={
           <>
             {description ?? `Batch ${id}`} <Chip state={state} />

@@ -7,7 +7,8 @@ import { Chip, Empty, Head, Shown, Spark, Table, When } from '../parts.tsx'
 import { base } from '../router.ts'
 import { Choice, ChoiceBar, useSelection, type Selection } from '../selection.tsx'
 import { may, useSession } from '../session.ts'
-import { capital, count, plural } from '../words.ts'
+import { count, plural } from '../figures.ts'
+import { capital } from '../words.ts'
 
 type Group = Answer<'failures'>['groups'][number]
 

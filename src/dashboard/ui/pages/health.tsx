@@ -3,7 +3,8 @@ import type { Answer } from '../../answers.ts'
 import { useLive } from '../live.ts'
 import { Chip, Head, Shown, Table, When } from '../parts.tsx'
 import { Signals } from './signals.tsx'
-import { plural } from '../words.ts'
+import { plural } from '../figures.ts'
+import { capital } from '../words.ts'
 
 const order = ['problem', 'warning', 'ok']
 
@@ -14,16 +15,7 @@ export function HealthPage(): JSX.Element {
   const grave = live.data?.findings.filter(({ level }) => level !== 'ok').length
   return (
     <>
-      <Head
-        title="Health"
-        sentence={
-          grave === undefined
-            ? 'What commonly goes wrong, and what to do about it.'
-            : grave === 0
-              ? 'Nothing needs attention.'
-              : `${plural(grave, 'finding needs', 'findings need')} attention.`
-        }
-      />
+      <Head title="Health" sentence={sentenceOf({ alerts: alerts.length, findings: grave })} />
       {alerts.length > 0 && <Alerts alerts={alerts} />}
       {signals !== undefined && signals.samples.length > 0 && <Signals samples={signals.samples} />}
       <h2>Check-up</h2>
@@ -38,8 +30,10 @@ export function HealthPage(): JSX.Element {
                   <td>
                     <Chip state={finding.level} />
                   </td>
-                  <td class="wide">{finding.found}</td>
-                  <td class="wide">{finding.remedy ?? ''}</td>
+                  <td class="wide" colSpan={finding.remedy === undefined ? 2 : 1}>
+                    {finding.found}
+                  </td>
+                  {finding.remedy !== undefined && <td class="wide">{finding.remedy}</td>}
                 </tr>
               ))}
           </Table>
@@ -47,6 +41,16 @@ export function HealthPage(): JSX.Element {
       </Shown>
     </>
   )
+}
+
+/** What is wrong, at a glance. */
+function sentenceOf({ alerts, findings }: { alerts: number; findings: number | undefined }): string {
+  if (findings === undefined) return 'What commonly goes wrong, and what to do about it.'
+  const told = [
+    ...(alerts === 0 ? [] : [plural(alerts, 'alert fires', 'alerts fire')]),
+    ...(findings === 0 ? [] : [plural(findings, 'finding needs attention', 'findings need attention')]),
+  ]
+  return told.length === 0 ? 'Nothing needs attention.' : `${told.join('; ')}.`
 }
 
 function Alerts({ alerts }: { alerts: Answer<'health'>['alerts'] }): JSX.Element {
@@ -60,7 +64,7 @@ function Alerts({ alerts }: { alerts: Answer<'health'>['alerts'] }): JSX.Element
             <td>
               <Chip state={alert.severity === 'critical' ? 'problem' : 'warning'} label={alert.severity} />
             </td>
-            <td class="wide">{alert.message}</td>
+            <td class="wide">{capital(alert.message)}</td>
             <td>
               <When at={alert.since} />
             </td>

@@ -4,7 +4,8 @@ import { change } from '../api.ts'
 import { confirm } from '../dialog.tsx'
 import { ChoiceBar, type Selection } from '../selection.tsx'
 import { useSession } from '../session.ts'
-import { capital, plural, words } from '../words.ts'
+import { plural } from '../figures.ts'
+import { capital, words } from '../words.ts'
 
 type Job = Answer<'jobs'>['jobs'][number]
 type Action = 'retry' | 'run' | 'cancel' | 'discard'

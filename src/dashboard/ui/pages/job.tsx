@@ -6,9 +6,12 @@ import { useLive } from '../live.ts'
 import { Chip, Facts, Failure, Head, Json, Shown, When } from '../parts.tsx'
 import { base } from '../router.ts'
 import { useSession } from '../session.ts'
-import { capital, clock, duration, words } from '../words.ts'
+import { duration } from '../figures.ts'
+import { capital, clock, words } from '../words.ts'
 
 type Job = Answer<'jobs.get'>['job']
+
+const back = { to: `${base}/jobs`, label: 'Jobs' }
 
 const texts: Record<string, string> = {
   retry: 'It runs again as if it were new.',
@@ -20,7 +23,12 @@ const labels: Record<string, string> = { retry: 'Retry', run: 'Run now', cancel:
 
 export function JobPage({ id }: { id: string }): JSX.Element {
   const live = useLive<Answer<'jobs.get'>>(`/jobs/${id}`)
-  return <Shown live={live}>{({ job }) => <Detail job={job} />}</Shown>
+  return (
+    <>
+      {live.data === undefined && <Head back={back} title={`Job ${id}`} />}
+      <Shown live={live}>{({ job }) => <Detail job={job} />}</Shown>
+    </>
+  )
 }
 
 function Verbs({ job }: { job: Job }): JSX.Element {
@@ -60,7 +68,7 @@ function Detail({ job }: { job: Job }): JSX.Element {
   return (
     <>
       <Head
-        back={{ to: `${base}/jobs`, label: 'Jobs' }}
+        back={back}
         title={
           <>
             {name} <span class="muted">{id}</span> <Chip state={state} />
@@ -113,12 +121,7 @@ function Attempts({ attempts }: { attempts: Job['attempts'] }): JSX.Element {
           <p>
             <strong>Attempt {one.attempt}</strong> · {clock(one.at)}
             {one.runMs !== null && ` · ran ${duration(one.runMs)}`} · {words(one.verdict)}: {one.reason}
-            {one.nextAt !== null && (
-              <>
-                {' '}
-                · next <When at={one.nextAt} />
-              </>
-            )}
+            {one.nextAt !== null && ` · again after ${duration(Date.parse(one.nextAt) - Date.parse(one.at))}`}
           </p>
           <Failure error={one.error} />
         </li>

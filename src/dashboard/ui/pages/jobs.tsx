@@ -4,7 +4,8 @@ import { useLive } from '../live.ts'
 import { Chip, Empty, Head, Shown, Table, When } from '../parts.tsx'
 import { base, go, usePlace, withQuery, type Place } from '../router.ts'
 import { Choice, useSelection } from '../selection.tsx'
-import { capital, duration } from '../words.ts'
+import { duration } from '../figures.ts'
+import { capital } from '../words.ts'
 import { JobActions } from './job-selection.tsx'
 
 type Job = Answer<'jobs'>['jobs'][number]
@@ -155,7 +156,9 @@ function JobTable({ jobs, view }: { jobs: readonly Job[]; view: View }): JSX.Ele
             <td>
               <When at={over ? job.finishedAt : (job.runAt ?? job.enqueuedAt)} />
             </td>
-            <td class="wide clip">{noteOf(job)}</td>
+            <td class="wide clip" title={noteOf(job)}>
+              {noteOf(job)}
+            </td>
           </tr>
         ))}
       </Table>

@@ -8,7 +8,7 @@ import { useLive } from '../live.ts'
 import { Empty, Head, Shown } from '../parts.tsx'
 import { base, go, usePlace, withQuery } from '../router.ts'
 import { may, useSession } from '../session.ts'
-import { count } from '../words.ts'
+import { count } from '../figures.ts'
 import { PlanView } from './plan-view.tsx'
 
 type Definition = Answer<'definitions'>['definitions'][number]
@@ -140,12 +140,14 @@ function Start({ definition, plan, args }: { definition: Definition; plan: Plan;
       verb: plan.refused ? 'Start by force' : 'Start',
       danger: true,
       ...(session.production || plan.refused ? { typed: name } : {}),
+      reason: true,
       done: `Started ${name}`,
-      run: async () => {
+      run: async (reason) => {
         const { id } = await change<'operations.start'>('/start', {
           name,
           ...(args === undefined ? {} : { args }),
           ...(plan.refused ? { force: true } : {}),
+          ...(reason === undefined ? {} : { reason }),
         })
         go(`/operations/${id}`)
       },

@@ -4,7 +4,9 @@ import type { Answer } from '../../answers.ts'
 import { Chart, type ChartProps } from '../chart.tsx'
 import { useLive } from '../live.ts'
 import { Table } from '../parts.tsx'
-import { brief, clock, count, duration, percent, words } from '../words.ts'
+import { written } from '../written.ts'
+import { brief, count, duration, percent } from '../figures.ts'
+import { clock, words } from '../words.ts'
 import type { Operation } from './operation-verbs.tsx'
 import { ProgressChart } from './progress-chart.tsx'
 import { SignalCharts } from './signal-charts.tsx'
@@ -26,15 +28,17 @@ export function OperationCharts({
   operation: Operation
   marks: readonly Mark[]
 }): JSX.Element | null {
-  const within = spanOf(operation)
-  const { data } = useLive<Answer<'samples.operation'>>(`/samples/operations/${operation.id}?within=${within}`)
+  const { data } = useLive<Answer<'samples.operation'>>(samplesPath(operation))
   const going = operation.finishedAt === null
-  const signals = useLive<Answer<'samples.signals'>>(going ? `/samples/signals?within=${within}` : undefined)
+  const signals = useLive<Answer<'samples.signals'>>(going ? `/samples/signals?within=${spanOf(operation)}` : undefined)
   const [asTable, setAsTable] = useState(false)
-  if (data === undefined || data.samples.length === 0) return null
-  const times = data.samples.map(({ at }) => Date.parse(at) / 1_000)
-  const done = data.samples.map(({ progress }) => progress)
-  const shownMarks = marks.map(({ at, to }) => ({ at: Date.parse(at) / 1_000, label: words(to) }))
+  const samples = data === undefined ? [] : going ? written(data, Date.parse(operation.asOf)) : data.samples
+  if (data === undefined || samples.length === 0) return null
+  const times = samples.map(({ at }) => Date.parse(at) / 1_000)
+  const done = samples.map(({ progress }) => progress)
+  const shownMarks = marks
+    .filter(({ to }) => to !== 'queued')
+    .map(({ at, to }) => ({ at: Date.parse(at) / 1_000, label: words(to) }))
   const span = times.length < 2 ? undefined : ([times[0] ?? 0, times.at(-1) ?? 0] as const)
   return (
     <section aria-labelledby="over-time">
@@ -45,11 +49,11 @@ export function OperationCharts({
         </button>
       </div>
       {asTable ? (
-        <SampleTable samples={data.samples} everyMs={data.everyMs} />
+        <SampleTable samples={samples} everyMs={data.everyMs} />
       ) : (
         <div class="charts">
           <ProgressChart operation={operation} times={times} done={done} marks={shownMarks} />
-          <Charts samples={data.samples} everyMs={data.everyMs} shown={{ times, marks: shownMarks, span }} />
+          <Charts samples={samples} everyMs={data.everyMs} shown={{ times, marks: shownMarks, span }} />
           {signals.data !== undefined && (
             <SignalCharts samples={signals.data.samples} table={operation.table} shown={{ marks: shownMarks, span }} />
           )}
@@ -58,6 +62,10 @@ export function OperationCharts({
     </section>
   )
 }
+
+/** Where its samples are read. */
+export const samplesPath = (operation: Operation): string =>
+  `/samples/operations/${operation.id}?within=${spanOf(operation)}`
 
 /** As far back as it has been running, in one of three steps. */
 function spanOf({ startedAt, createdAt }: Operation): string {
@@ -110,17 +118,19 @@ function Charts({
         lines={[{ label: 'rows', values: samples.map(({ size }) => size) }]}
         unit={brief}
       />
-      <Chart
-        {...shown}
-        title="Pace"
-        summary={last?.limiter == null ? 'nothing holds it back' : `limited by ${words(last.limiter)}`}
-        lines={[
-          { label: 'allowed by a person', values: samples.map(({ pace }) => pace), tone: 'limit' },
-          { label: 'allowed by the governor', values: samples.map(({ share }) => share) },
-        ]}
-        unit={(value) => percent(value).replace('.0', '')}
-        share
-      />
+      {samples.some(({ pace, share }) => (pace ?? share) !== null) && (
+        <Chart
+          {...shown}
+          title="Pace"
+          summary={last?.limiter == null ? 'nothing holds it back' : `limited by ${words(last.limiter)}`}
+          lines={[
+            { label: 'allowed by a person', values: samples.map(({ pace }) => pace), tone: 'limit' },
+            { label: 'allowed by the governor', values: samples.map(({ share }) => share) },
+          ]}
+          unit={(value) => percent(value).replace('.0', '')}
+          share
+        />
+      )}
     </>
   )
 }
@@ -129,6 +139,7 @@ function SampleTable({ samples, everyMs }: { samples: readonly Sample[]; everyMs
   return (
     <Table
       label="Samples"
+      dense
       heads={[
         'At',
         number('Rows/s'),

@@ -3,7 +3,8 @@ import type { Answer } from '../../answers.ts'
 import { change } from '../api.ts'
 import { confirm } from '../dialog.tsx'
 import { useSession } from '../session.ts'
-import { capital, count, plural } from '../words.ts'
+import { count, plural } from '../figures.ts'
+import { capital } from '../words.ts'
 
 export type Operation = Answer<'operations.get'>['operation']
 

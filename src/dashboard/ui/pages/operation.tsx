@@ -1,41 +1,45 @@
 import type { JSX } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Answer } from '../../answers.ts'
 import { HeatMap } from '../heat-map.tsx'
 import { useLive } from '../live.ts'
 import { Bar, Chip, Facts, Failure, Head, Shown, When } from '../parts.tsx'
 import { base } from '../router.ts'
-import { capital, count, duration, percent, toneOf, words } from '../words.ts'
-import { OperationCharts } from './operation-charts.tsx'
+import { count, duration, percent } from '../figures.ts'
+import { capital, toneOf, words } from '../words.ts'
+import { OperationCharts, samplesPath } from './operation-charts.tsx'
 import { OperationTabs } from './operation-tabs.tsx'
 import { OperationVerbs, type Operation } from './operation-verbs.tsx'
 import { leftOf } from './operations.tsx'
+import { useRate } from './rate.ts'
 
 type Records = Answer<'operations.records'>
+
+const back = { to: `${base}/operations`, label: 'Operations' }
 
 export function OperationPage({ id }: { id: string }): JSX.Element {
   const live = useLive<Answer<'operations.get'>>(`/operations/${id}`)
   const records = useLive<Records>(`/operations/${id}/records`)
   return (
-    <Shown live={live}>
-      {({ operation, limits }) => <Detail operation={operation} attention={limits.attention} records={records.data} />}
-    </Shown>
+    <>
+      {live.data === undefined && <Head back={back} title="Operation" />}
+      <Shown live={live}>
+        {({ operation, limits }) => (
+          <Detail operation={operation} attention={limits.attention} records={records.data} />
+        )}
+      </Shown>
+    </>
   )
 }
 
-/** Rows per second between the last two looks, smoothed. */
-function useRate({ rowsSeen, asOf, state }: Operation): number | undefined {
-  const last = useRef<{ rows: number; at: number }>()
-  const [rate, setRate] = useState<number>()
-  useEffect(() => {
-    const now = { rows: rowsSeen, at: Date.parse(asOf) }
-    const before = last.current
-    if (before === undefined || now.at - before.at > 1_000) last.current = now
-    if (before === undefined || now.at - before.at <= 1_000) return
-    const fresh = Math.max(0, ((now.rows - before.rows) * 1_000) / (now.at - before.at))
-    setRate((old) => (old === undefined ? fresh : old * 0.5 + fresh * 0.5))
-  }, [asOf])
-  return state === 'active' || state === 'verifying' ? rate : undefined
+/** The rate of the last looks; before there are two, that of the latest sample. */
+function useShownRate(operation: Operation): number | undefined {
+  const { state } = operation
+  const { data } = useLive<Answer<'samples.operation'>>(samplesPath(operation))
+  const looked = useRate(operation)
+  const last = data?.samples.findLast(({ rowsSeen }) => rowsSeen > 0)
+  if (looked !== undefined || data === undefined || last === undefined) return looked
+  const recent = Date.parse(operation.asOf) - Date.parse(last.at) < 4 * data.everyMs
+  return recent && (state === 'active' || state === 'verifying') ? (last.rowsSeen * 1_000) / data.everyMs : undefined
 }
 
 function Detail({
@@ -48,11 +52,11 @@ function Detail({
   records: Records | undefined
 }): JSX.Element {
   const { name, state, progress, rowsSeen, rowsEstimate, error, hint } = operation
-  const rate = useRate(operation)
+  const rate = useShownRate(operation)
   return (
     <>
       <Head
-        back={{ to: `${base}/operations`, label: 'Operations' }}
+        back={back}
         title={
           <>
             {name} <Chip state={state} />
@@ -109,13 +113,18 @@ function OperationFacts({ operation: o, rate }: { operation: Operation; rate: nu
         ['Quarantined', count(o.rowsQuarantined)],
         ['Batches', `${count(o.batchesFinished)} done, ${o.batches.length} open`],
         ['Lanes', o.mostLanes === null ? o.lanes : `${o.lanes} of up to ${o.mostLanes}`],
-        ['Pace', percent(o.pace)],
+        ['Pace', percent(o.pace).replace('.0', '')],
         ['Sub-batch', `${o.tunedSize === null ? '' : `${count(o.tunedSize)}, at most `}${count(o.subBatchSize)} rows`],
         ['Priority', o.priority],
         ['Window', o.window ?? 'at any time'],
         o.tenant !== null && ['Tenant', o.tenant],
-        ['Started', <When key="at" at={o.startedAt} />],
-        ['By', o.actor ?? '–'],
+        [
+          'Started',
+          <>
+            <When at={o.startedAt ?? o.createdAt} />
+            {o.actor !== null && <div class="under">by {o.actor}</div>}
+          </>,
+        ],
       ]}
     />
   )

@@ -5,16 +5,17 @@ import { useLive } from '../live.ts'
 import { Bar, Chip, Empty, Head, Shown, Table, When } from '../parts.tsx'
 import { base, go, usePlace, withQuery } from '../router.ts'
 import { may, useSession } from '../session.ts'
-import { brief, capital, count, duration, percent, toneOf } from '../words.ts'
+import { brief, count, percent, range } from '../figures.ts'
+import { capital, toneOf } from '../words.ts'
 import { OperationVerbs, type Operation } from './operation-verbs.tsx'
+import { useRate } from './rate.ts'
 
 const tabs = ['all', 'running', 'waiting', 'stopped', 'failed', 'done'] as const
 const heads = [
-  'Operation',
-  'State',
+  { title: 'Operation', class: 'name' },
+  { title: 'State', class: 'wide' },
   { title: 'Progress', class: 'wide' },
-  { title: 'Changed', class: 'number' },
-  { title: 'Left', class: 'number' },
+  { title: 'Time left', class: 'number' },
   'Started',
   { title: '', class: 'verbs' },
 ]
@@ -88,9 +89,10 @@ export function OperationsPage(): JSX.Element {
 
 function Row({ operation }: { operation: Operation }): JSX.Element {
   const { id, name, table, tenant, state, progress, rowsSeen, rowsEstimate, rowsChanged, eta } = operation
+  const rate = useRate(operation)
   return (
     <tr>
-      <td>
+      <td class="name">
         <a class="strong" href={`${base}/operations/${id}`}>
           {name}
         </a>
@@ -99,11 +101,9 @@ function Row({ operation }: { operation: Operation }): JSX.Element {
           {tenant !== null && ` · ${tenant}`}
         </div>
       </td>
-      <td>
+      <td class="wide">
         <Chip state={state} />
-        {(operation.parked || operation.disabled) && (
-          <div class="under warn-text">{operation.parked ? 'parked' : 'disabled'}</div>
-        )}
+        <Standing operation={operation} />
       </td>
       <td class="wide">
         <Bar share={progress} tone={toneOf(state)} label={`Progress of ${name}`} />
@@ -111,11 +111,15 @@ function Row({ operation }: { operation: Operation }): JSX.Element {
           {progress === undefined ? 'no estimate' : percent(progress)} · {brief(rowsSeen)}
           {rowsEstimate > 0 && ` of ~${brief(Math.max(rowsSeen, rowsEstimate))}`} rows
         </div>
+        <div class="under">{count(rowsChanged)} changed</div>
       </td>
-      <td class="number">{count(rowsChanged)}</td>
-      <td class="number">{eta === undefined ? <span class="muted">–</span> : leftOf(eta)}</td>
+      <td class="number">
+        {eta === undefined ? <span class="muted">–</span> : leftOf(eta)}
+        {rate !== undefined && <div class="under">{count(rate)} rows/s</div>}
+      </td>
       <td>
         <When at={operation.startedAt ?? operation.createdAt} />
+        {operation.actor !== null && <div class="under clip">by {operation.actor}</div>}
       </td>
       <td class="verbs">
         <OperationVerbs operation={operation} only={['pause', 'resume', 'approve']} />
@@ -124,11 +128,18 @@ function Row({ operation }: { operation: Operation }): JSX.Element {
   )
 }
 
-/** How long the rest takes, as a range. */
-export function leftOf(eta: NonNullable<Operation['eta']>): string {
-  const [least, most] = [duration(eta.lowMs), duration(eta.highMs)]
-  return least === most ? least : `${least} – ${most}`
+/** Why it stands where it stands: what a person should look at, why it was stopped, what keeps it from going faster. */
+function Standing({ operation }: { operation: Operation }): JSX.Element | null {
+  const { parked, disabled, reason, limitedBy, finishedAt } = operation
+  if (finishedAt === null && (parked || disabled)) {
+    return <div class="under warn-text">{parked ? 'parked: no worker knows it' : 'disabled'}</div>
+  }
+  const why = reason ?? (finishedAt === null ? limitedBy : '')
+  return why === '' ? null : <div class="under clip-2 standing">{why}</div>
 }
+
+/** How long the rest takes, as a range. */
+export const leftOf = ({ lowMs, highMs }: NonNullable<Operation['eta']>): string => range(lowMs, highMs)
 
 function NoOperations({ filtered }: { filtered: boolean }): JSX.Element {
   if (filtered) return <Empty title="No operation fits this filter." />

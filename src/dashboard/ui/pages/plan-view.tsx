@@ -1,9 +1,11 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { Chip, Facts, Json, Table } from '../parts.tsx'
-import { bytes, count, duration } from '../words.ts'
+import { bytes, count, duration } from '../figures.ts'
 
-type Plan = Answer<'operations.planned'>['plan']
+type Plan = Answer<'operations.planned'>['plan'] | Answer<'operations.plan'>['plan']
+
+const titles = { carve: 'Statement that cuts batches', work: 'Statement that does the work' } as const
 
 /** What a start would do, and what to think about first. */
 export function PlanView({ plan, title = 'Plan' }: { plan: Plan; title?: string }): JSX.Element {
@@ -23,7 +25,7 @@ export function PlanView({ plan, title = 'Plan' }: { plan: Plan; title?: string 
               ? 'unknown'
               : `${duration(estimate.durationMs.from)} – ${duration(estimate.durationMs.to)}`,
           ],
-          tried && ['Log written', estimate.walBytes === null ? 'unknown' : bytes(estimate.walBytes)],
+          tried && ['Log (WAL) written', estimate.walBytes === null ? 'unknown' : bytes(estimate.walBytes)],
           ['Table', `${plan.table}, ${bytes(estimate.tableBytes)}`],
           ['Cursor', plan.cursor.join(', ')],
           ['Keys', `${plan.from?.join(', ') ?? 'first'} … ${plan.to?.join(', ') ?? 'last'}`],
@@ -56,12 +58,13 @@ export function PlanView({ plan, title = 'Plan' }: { plan: Plan; title?: string 
       {statements.map((one) => (
         <details key={one.statement + one.text}>
           <summary>
-            {one.statement}: {one.found}
-            {one.indexes.length > 0 && ` (${one.indexes.join(', ')})`}
+            {titles[one.statement]}: {one.found}
+            {one.indexes.some((index) => !one.found.includes(index)) && ` (${one.indexes.join(', ')})`}
           </summary>
           <pre tabIndex={0} role="region" aria-label={`Statement: ${one.statement}`}>
             {one.text}
           </pre>
+          {'plan' in one && <Json value={one.plan} label={`EXPLAIN of the statement: ${one.statement}`} />}
         </details>
       ))}
       {dryRun.run !== null && dryRun.run.rows.length > 0 && (

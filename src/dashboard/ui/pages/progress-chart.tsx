@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Chart } from '../chart.tsx'
-import { clock, percent } from '../words.ts'
-import { leftOf } from './operations.tsx'
+import { percent } from '../figures.ts'
+import { clock } from '../words.ts'
 import type { Operation } from './operation-verbs.tsx'
 
 type Value = number | null
@@ -30,17 +30,25 @@ export function ProgressChart({
     const summary = progress === undefined ? 'no estimate' : percent(progress)
     const lines = [{ label: 'done', values: [...past.done, progress ?? null], fill: true }]
     return (
-      <Chart title="Progress" summary={summary} times={[...past.times, now]} lines={lines} {...{ marks, unit }} share />
+      <Chart
+        title="Progress"
+        summary={summary}
+        times={[...past.times, now]}
+        lines={lines}
+        {...{ marks, unit }}
+        share
+        named
+      />
     )
   }
   const [low, high] = [Math.max(1, eta.lowMs / 1_000), Math.max(2, eta.highMs / 1_000)]
   const none = past.times.map(() => null)
   const at = (seconds: number): string =>
-    clock(new Date((now + seconds) * 1_000).toISOString(), { seconds: high < 600 })
+    clock(new Date((now + seconds) * 1_000).toISOString(), { seconds: high < 120 })
   return (
     <Chart
       title="Progress"
-      summary={`${percent(progress)}; ends between ${at(low)} and ${at(high)}, likely (in ${leftOf(eta)})`}
+      summary={`${percent(progress)}; ends between ${at(low)} and ${at(high)}, likely`}
       times={[...past.times, now, now + low, now + high]}
       lines={[
         { label: 'done', values: [...past.done, progress, null, null], fill: true },
@@ -52,6 +60,7 @@ export function ProgressChart({
         },
       ]}
       band={[1, 2]}
+      named
       marks={[...marks, { at: now, label: 'now' }]}
       unit={unit}
       share

@@ -1,28 +1,14 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { Chart } from '../chart.tsx'
-import { trendOf } from '../trend.ts'
-import { brief, count, duration } from '../words.ts'
+import { written } from '../written.ts'
+import { brief, count, duration } from '../figures.ts'
 
 type Flow = Answer<'samples.queues'>
 type Sample = Flow['samples'][number]
 
 /** So many queues have charts; the table has all. */
 const most = 6
-const lookMs = 300_000
-
-/** Where the depth of a queue goes, in words. */
-export function depthTrend({ samples }: Flow, queue: string): string | undefined {
-  const since = Date.now() - lookMs
-  const points = samples.flatMap((one) =>
-    one.queue === queue && one.depth !== null && Date.parse(one.at) > since
-      ? [{ at: Date.parse(one.at), value: one.depth }]
-      : [],
-  )
-  const trend = trendOf(points)
-  if (trend === undefined || trend.told === 'steady') return trend?.told
-  return `${trend.perMinute > 0 ? '+' : '−'}${count(Math.abs(trend.perMinute))}/min, ${trend.told}`
-}
 
 /** In, out and depth of each queue in one chart; and how long jobs waited and ran. */
 export function Flows({ names, flow }: { names: readonly string[]; flow: Flow }): JSX.Element | null {
@@ -32,14 +18,18 @@ export function Flows({ names, flow }: { names: readonly string[]; flow: Flow })
     )
     .slice(0, most)
   if (busy.length === 0) return null
+  const samples = written(flow)
+  const times = samples.map(({ at }) => Date.parse(at) / 1_000)
+  const span = [Math.min(...times), Math.max(...times)] as const
   return (
     <div class="charts">
       {busy.map((name) => (
         <QueueCharts
           key={name}
           name={name}
-          samples={flow.samples.filter(({ queue }) => queue === name)}
+          samples={samples.filter(({ queue }) => queue === name)}
           everyMs={flow.everyMs}
+          span={span}
         />
       ))}
     </div>
@@ -50,10 +40,12 @@ function QueueCharts({
   name,
   samples,
   everyMs,
+  span,
 }: {
   name: string
   samples: readonly Sample[]
   everyMs: number
+  span: readonly [number, number]
 }): JSX.Element {
   const times = samples.map(({ at }) => Date.parse(at) / 1_000)
   const perMinute = (n: number): number => (n * 60_000) / everyMs
@@ -63,12 +55,13 @@ function QueueCharts({
     <>
       <Chart
         title={`${name}: in, out and depth`}
-        summary={`${count(last?.depth ?? 0)} waiting, ${count(out.at(-1) ?? 0)}/min out`}
+        summary={`${count(last?.depth ?? 0)} deep, ${count(out.at(-1) ?? 0)} out per minute`}
         times={times}
+        span={span}
         lines={[
           { label: 'in per minute', values: samples.map(({ enqueued }) => perMinute(enqueued)), tone: 'third' },
           { label: 'out per minute', values: out },
-          { label: 'waiting', values: samples.map(({ depth }) => depth), tone: 'second', fill: true },
+          { label: 'depth', values: samples.map(({ depth }) => depth), tone: 'second', fill: true },
         ]}
         unit={brief}
       />
@@ -76,6 +69,7 @@ function QueueCharts({
         title={`${name}: wait and run`}
         summary={last?.wait.p95Ms == null ? 'nothing started lately' : `wait p95 ${duration(last.wait.p95Ms)}`}
         times={times}
+        span={span}
         lines={[
           { label: 'wait p50', values: samples.map(({ wait }) => wait.p50Ms), tone: 'third' },
           { label: 'wait p95', values: samples.map(({ wait }) => wait.p95Ms), tone: 'second' },

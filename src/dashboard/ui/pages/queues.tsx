@@ -3,11 +3,13 @@ import type { Answer } from '../../answers.ts'
 import { change } from '../api.ts'
 import { confirm } from '../dialog.tsx'
 import { useLive } from '../live.ts'
-import { Flows, depthTrend } from './queue-flows.tsx'
+import { Flows } from './queue-flows.tsx'
+import { askLimit, limitOf } from './queue-limit.tsx'
+import { depthTrend, latelyOf } from './queue-lately.ts'
 import { Chip, Empty, Head, Shown, Table } from '../parts.tsx'
 import { base } from '../router.ts'
 import { may, useSession } from '../session.ts'
-import { count, duration, plural } from '../words.ts'
+import { count, duration, percent, plural } from '../figures.ts'
 
 type Queue = Answer<'queues'>['queues'][number]
 type Samples = Answer<'samples.queues'>
@@ -15,12 +17,11 @@ type Samples = Answer<'samples.queues'>
 const heads = [
   'Queue',
   'State',
-  { title: 'Waiting', class: 'number' },
+  { title: 'Depth', class: 'number' },
+  { title: 'Wait p95', class: 'number' },
+  { title: 'Run p95', class: 'number' },
+  { title: 'Out per min', class: 'number' },
   { title: 'Running', class: 'number' },
-  { title: 'Scheduled', class: 'number' },
-  { title: 'Blocked', class: 'number' },
-  { title: 'Oldest', class: 'number' },
-  'Limit',
   { title: '', class: 'verbs' },
 ]
 
@@ -29,7 +30,10 @@ export function QueuesPage(): JSX.Element {
   const { data: flow } = useLive<Samples>('/samples/queues')
   return (
     <>
-      <Head title="Queues" sentence="What waits, and since when." />
+      <Head
+        title="Queues"
+        sentence="What waits, since when, and where that goes. Times and rates are of the last five minutes."
+      />
       <Shown live={live}>
         {({ queues }) =>
           queues.length === 0 ? (
@@ -40,7 +44,7 @@ export function QueuesPage(): JSX.Element {
             <>
               <Table label="Queues" heads={heads}>
                 {queues.map((queue) => (
-                  <Row key={queue.name} queue={queue} trend={flow && depthTrend(flow, queue.name)} />
+                  <Row key={queue.name} queue={queue} flow={flow} />
                 ))}
               </Table>
               {flow !== undefined && <Flows names={queues.map(({ name }) => name)} flow={flow} />}
@@ -52,9 +56,12 @@ export function QueuesPage(): JSX.Element {
   )
 }
 
-function Row({ queue, trend }: { queue: Queue; trend: string | undefined }): JSX.Element {
-  const { name, paused, pausedBy, waiting, running, scheduled, blocked, parked, oldestMs, rate } = queue
+function Row({ queue, flow }: { queue: Queue; flow: Samples | undefined }): JSX.Element {
+  const { name, paused, pausedBy, waiting, running, scheduled, blocked, parked, oldestMs, estimated } = queue
   const session = useSession()
+  const lately = flow && latelyOf(flow, name)
+  const busy = lately !== undefined && lately.inPerMinute + lately.outPerMinute > 0 ? lately : undefined
+  const trend = flow && depthTrend(flow, name)
   return (
     <tr>
       <td>
@@ -65,23 +72,56 @@ function Row({ queue, trend }: { queue: Queue; trend: string | undefined }): JSX
       </td>
       <td>
         <Chip state={paused ? 'paused' : 'enabled'} label={paused ? 'paused' : 'open'} />
-        {pausedBy !== null && <div class="under">by {pausedBy}</div>}
+        {pausedBy !== null && <div class="under clip">by {pausedBy}</div>}
+        {queue.rate !== null && <div class="under nowrap">at most {limitOf(queue)}</div>}
       </td>
       <td class="number">
-        {count(waiting)}
-        {trend !== undefined && <div class="under">{trend}</div>}
+        {estimated && '~'}
+        {count(waiting + blocked)}
+        {blocked > 0 && <div class="under">{count(blocked)} blocked</div>}
+        {trend?.split(', ').map((part) => (
+          <div key={part} class="under">
+            {part}
+          </div>
+        ))}
       </td>
-      <td class="number">{count(running)}</td>
-      <td class="number">{count(scheduled)}</td>
-      <td class="number">{count(blocked)}</td>
-      <td class="number">{oldestMs === null ? <span class="muted">–</span> : duration(oldestMs)}</td>
-      <td>{rate === null ? <span class="muted">none</span> : `${count(rate.limit)} per ${duration(rate.perMs)}`}</td>
+      <Times of={lately?.wait} oldestMs={oldestMs} />
+      <Times of={lately?.run} />
+      <td class="number">
+        {busy === undefined ? <span class="muted">–</span> : count(busy.outPerMinute)}
+        {busy !== undefined && <div class="under">{count(busy.inPerMinute)} in</div>}
+        {busy !== undefined && busy.failedShare > 0 && (
+          <div class="under warn-text">{percent(busy.failedShare)} failed</div>
+        )}
+      </td>
+      <td class="number">
+        {count(running)}
+        {scheduled > 0 && <div class="under">{count(scheduled)} later</div>}
+      </td>
       <td class="verbs">{may(session, 'operator') && <Verbs queue={queue} />}</td>
     </tr>
   )
 }
 
-function Verbs({ queue: { name, paused, waiting } }: { queue: Queue }): JSX.Element {
+function Times({
+  of,
+  oldestMs = null,
+}: {
+  of: { p50Ms: number | null; p95Ms: number | null } | undefined
+  oldestMs?: number | null
+}): JSX.Element {
+  const { p50Ms = null, p95Ms = null } = of ?? {}
+  return (
+    <td class="number">
+      {p95Ms === null ? <span class="muted">–</span> : duration(p95Ms)}
+      {p50Ms !== null && <div class="under">p50 {duration(p50Ms)}</div>}
+      {oldestMs !== null && <div class="under">oldest {duration(oldestMs)}</div>}
+    </td>
+  )
+}
+
+function Verbs({ queue }: { queue: Queue }): JSX.Element {
+  const { name, paused, waiting } = queue
   const verb = paused ? 'resume' : 'pause'
   const ask = (): void =>
     confirm({
@@ -99,9 +139,15 @@ function Verbs({ queue: { name, paused, waiting } }: { queue: Queue }): JSX.Elem
         }),
     })
   return (
-    <button type="button" onClick={ask}>
-      {paused ? 'Resume' : 'Pause'}
-      <span class="visually-hidden"> queue {name}</span>
-    </button>
+    <>
+      <button type="button" onClick={() => askLimit(queue)}>
+        Limit
+        <span class="visually-hidden"> queue {name}</span>
+      </button>
+      <button type="button" onClick={ask}>
+        {paused ? 'Resume' : 'Pause'}
+        <span class="visually-hidden"> queue {name}</span>
+      </button>
+    </>
   )
 }

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { change } from '../api.ts'
 import { confirm } from '../dialog.tsx'
+import { cronWords } from '../cron-words.ts'
 import { useLive } from '../live.ts'
 import { Chip, Empty, Head, Shown, Table, When } from '../parts.tsx'
 import { base } from '../router.ts'
@@ -9,6 +10,7 @@ import { may, useSession } from '../session.ts'
 import { capital, clock, clockIn } from '../words.ts'
 
 type Schedule = Answer<'schedules'>['schedules'][number]
+type Tick = Schedule['ticks'][number]
 
 export function SchedulesPage(): JSX.Element {
   const live = useLive<Answer<'schedules'>>('/schedules')
@@ -27,9 +29,8 @@ export function SchedulesPage(): JSX.Element {
             <Table
               label="Schedules"
               heads={[
-                'Schedule',
-                'Rule',
-                'Starts',
+                { title: 'Schedule', class: 'name' },
+                { title: 'Rule', class: 'wide' },
                 'State',
                 'Next three runs',
                 'Last runs',
@@ -50,40 +51,36 @@ export function SchedulesPage(): JSX.Element {
 function Row({ schedule }: { schedule: Schedule }): JSX.Element {
   const { name, rule, zone, target, enabled, parked, nextAt, nextRuns, ticks, disabledBy, reason, window } = schedule
   const session = useSession()
+  const told = cronWords(rule)
   return (
     <tr>
-      <td class="strong">{name}</td>
-      <td>
-        <code>{rule}</code>
+      <td class="name">
+        <span class="strong">{name}</span>
         <div class="under">
-          {zone}
-          {window !== null && ` · ${window}`}
+          {target.kind} {target.name}
         </div>
       </td>
-      <td>
-        {target.name}
-        <div class="under">{target.kind}</div>
+      <td class="wide">
+        {told === undefined ? <code class="nowrap">{rule}</code> : capital(told)}
+        <div class="under">
+          {told !== undefined && <code class="nowrap">{rule}</code>} {zone}
+        </div>
+        {window !== null && <div class="under">only {window.replace(` ${zone}`, '')}</div>}
+        {schedule.missed !== 'one' && <div class="under">missed runs: {schedule.missed}</div>}
       </td>
       <td>
         <Chip state={!enabled ? 'disabled' : parked ? 'parked' : 'enabled'} />
-        {disabledBy !== null && (
-          <div class="under">
-            by {disabledBy}
-            {reason !== null && `: ${reason}`}
-          </div>
-        )}
+        {disabledBy !== null && <div class="under">by {disabledBy}</div>}
+        {reason !== null && <div class="under">{reason}</div>}
       </td>
       <td>
-        <When at={nextAt} />
+        {nextAt === null && enabled && !parked ? <span class="warn-text">never</span> : <When at={nextAt} />}
         {nextRuns.length > 0 && (
-          <>
-            <ol class="runs" aria-label={`Next runs of ${name}, ${zone}`}>
-              {nextRuns.map((at) => (
-                <li key={at}>{clockIn(at, zone)}</li>
-              ))}
-            </ol>
-            <div class="under">{zone}</div>
-          </>
+          <ol class="runs" aria-label={`Next runs of ${name}, ${zone}`}>
+            {nextRuns.map((at) => (
+              <li key={at}>{clockIn(at, zone)}</li>
+            ))}
+          </ol>
         )}
       </td>
       <td>{ticks.length === 0 ? <span class="muted">none yet</span> : <Ticks ticks={ticks} />}</td>
@@ -92,33 +89,27 @@ function Row({ schedule }: { schedule: Schedule }): JSX.Element {
   )
 }
 
-/** Oldest first, as time goes. */
-function Ticks({ ticks }: { ticks: Schedule['ticks'] }): JSX.Element {
+const toldOf = ({ tick, outcome, reason, missed }: Tick): string =>
+  `${clock(tick)}: ${outcome}${reason === null ? '' : `, ${reason}`}${missed > 0 ? `, ${missed} missed before` : ''}`
+
+/** Oldest first, as time goes; and the way to the latest run. */
+function Ticks({ ticks }: { ticks: readonly Tick[] }): JSX.Element {
+  const latest = ticks.find(({ jobId, operationId }) => (jobId ?? operationId) !== null)
   return (
-    <ol class="ticks">
-      {ticks.toReversed().map((tick) => {
-        const told = `${clock(tick.tick)}: ${tick.outcome}${tick.reason === null ? '' : `, ${tick.reason}`}${tick.missed > 0 ? `, ${tick.missed} missed before` : ''}`
-        const to =
-          tick.jobId === null
-            ? tick.operationId === null
-              ? undefined
-              : `/operations/${tick.operationId}`
-            : `/jobs/${tick.jobId}`
-        return (
-          <li key={tick.tick + tick.settledAt} class={tick.outcome}>
-            {to === undefined ? (
-              <span title={told}>
-                <span class="visually-hidden">{told}</span>
-              </span>
-            ) : (
-              <a href={base + to} title={told}>
-                <span class="visually-hidden">{told}</span>
-              </a>
-            )}
+    <>
+      <ol class="ticks">
+        {ticks.toReversed().map((tick) => (
+          <li key={tick.tick + tick.settledAt} class={tick.outcome} title={toldOf(tick)}>
+            <span class="visually-hidden">{toldOf(tick)}</span>
           </li>
-        )
-      })}
-    </ol>
+        ))}
+      </ol>
+      {latest !== undefined && (
+        <a href={base + (latest.jobId === null ? `/operations/${latest.operationId}` : `/jobs/${latest.jobId}`)}>
+          latest: <When at={latest.settledAt} />
+        </a>
+      )}
+    </>
   )
 }
 

@@ -5,7 +5,7 @@ import { change } from '../api.ts'
 import { confirm } from '../dialog.tsx'
 import { Chip, Empty, Head, Shown, Table } from '../parts.tsx'
 import { may, useSession } from '../session.ts'
-import { bytes, count, duration, plural } from '../words.ts'
+import { bytes, count, duration, plural } from '../figures.ts'
 
 type Worker = Answer<'workers'>['workers'][number]
 
@@ -72,7 +72,7 @@ function Row({ worker }: { worker: Worker }): JSX.Element {
         <Chip {...standing(worker, silent)} />
         <div class="under nowrap">
           {worker.drain_since === null || silent
-            ? `seen ${duration(worker.seen_ms)} ago`
+            ? `seen ${worker.seen_ms < 2_000 ? 'now' : `${duration(worker.seen_ms)} ago`}`
             : `asked${worker.drain_by === null ? '' : ` by ${worker.drain_by}`}`}
         </div>
       </td>

@@ -1,0 +1,30 @@
+// npm run screenshots [-- <folder>]: the pictures of docs/images, of a shop at work on a database that is made for it.
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { serveDashboard } from '../../src/dashboard/index.ts'
+import { openBrowser } from '../../test/dashboard/browser.ts'
+import { openShop } from './place.ts'
+import { shoot, shotsOf } from './shots.ts'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
+const { values, positionals } = parseArgs({
+  options: { all: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
+const folder = positionals[0] ?? join(root, 'docs/images')
+const say = (line: string): void => void process.stderr.write(`${line}\n`)
+
+await mkdir(folder, { recursive: true })
+await using shop = await openShop(say)
+await using served = await serveDashboard(shop.sluice, { port: 0, environment: 'production' })
+const browser = await openBrowser()
+try {
+  for (const shot of shotsOf(shop.ids, values)) {
+    await shoot(browser, { shot, url: served.url, folder })
+    say(shot.file)
+  }
+} finally {
+  await browser.close()
+}
