@@ -29,7 +29,7 @@ import { freezeReplica, plotSights, wrongInReplica } from './replica/scenario.ts
 import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
 import { restarting } from './restarts.ts'
 import { schedulePhases } from './schedules/suite.ts'
-import { tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
+import { figuresOf, tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
 import { tortureSweeps } from './sweeps/scenario.ts'
 import { wrongIn as wrongInSweeps } from './sweeps/verdict.ts'
 import {
@@ -201,13 +201,11 @@ async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
 async function webhooks({ clusterUrl, home }: Ground): Promise<boolean> {
   const [notifications, senders, rate] = [Number(values.notifications), Number(values.senders), Number(values.rate)]
   const plan = { clusterUrl, notifications, senders, kills: Number(values.kills ?? 20), webKills: 4 }
-  const outcome = await tortureWebhooks({ ...plan, ...(rate > 0 ? { rate } : {}), ...home })
+  const outcome = await tortureWebhooks({ ...plan, workersApart: true, ...(rate > 0 ? { rate } : {}), ...home })
   const wrong = wrongIn(outcome)
   const verdict = wrong.length === 0 ? 'ok' : `WRONG: ${wrong.join(', ')}`
   process.stdout.write(`webhooks ${verdict} ${JSON.stringify(outcome)}\n`)
-  process.stdout.write(
-    `${outcome.perSecond} deliveries per second; the answer took ${outcome.p50Ms} ms (p50), ${outcome.p99Ms} ms (p99)\n`,
-  )
+  process.stdout.write(`${figuresOf(outcome)}\n`)
   return wrong.length === 0
 }
 
