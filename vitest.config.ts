@@ -16,7 +16,7 @@ const builtThread: Plugin = {
 }
 
 const isLong = ({ moduleId }: TestSpecification): boolean =>
-  /\/test\/(e2e|operations\/(lifecycle|model|worker)|jobs\/crash|dashboard\/(browser|hostile)|schedules\/keep|cli\/(demo|usage))/.test(
+  /\/test\/(e2e|operations\/(lifecycle|model|worker)|jobs\/crash|dashboard\/(browser|hostile)|schedules\/keep|cli\/demo)/.test(
     moduleId,
   )
 

@@ -95,13 +95,16 @@ export function inboxHandler<Input>(
       const { status, body, headers } = await answer(request.method, header, () => bodyOfNode(request, limit))
       // The source may have gone away meanwhile; it will come again.
       if (response.destroyed || response.headersSent) return
+      const text = JSON.stringify(body)
       response.writeHead(status, {
         'content-type': 'application/json',
+        // Without it the answer goes out in chunks, each a write of its own.
+        'content-length': Buffer.byteLength(text),
         ...headers,
         // What was not read is not waited for.
         ...(request.complete ? {} : { connection: 'close' }),
       })
-      response.end(JSON.stringify(body))
+      response.end(text)
     },
   }
 }

@@ -3,32 +3,32 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { printMigrations } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { sluice, temporaryFolder } from './run-cli.ts'
+import { sluice, sluiceHere, temporaryFolder } from './run-cli.ts'
 
 test('migrate --sql prints the script and needs no database', async () => {
   const whole = await sluice(['migrate', '--sql'])
   expect(whole).toEqual({ exitCode: 0, stdout: `${(await printMigrations('sluice')).trimEnd()}\n`, stderr: '' })
-  const rest = await sluice(['migrate', '--sql', '--from', '2', '--schema', 'ops', '--json'])
+  const rest = await sluiceHere(['migrate', '--sql', '--from', '2', '--schema', 'ops', '--json'])
   expect(JSON.parse(rest.stdout)).toEqual({ version: 1, sql: await printMigrations('ops', 2) })
   const beyond = await sluice(['migrate', '--sql', '--from', '999'])
   expect(beyond).toMatchObject({ exitCode: 4, stdout: '', stderr: expect.stringContaining('SCHEMA_AHEAD') })
 })
 
 test('a schema name that is not plain gets into no script', async () => {
-  const { exitCode, stdout } = await sluice(['grants', '--schema', 'x"; drop table y; --'])
+  const { exitCode, stdout } = await sluiceHere(['grants', '--schema', 'x"; drop table y; --'])
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
 })
 
 test('no command uses the embedded server in production', async () => {
   await using folder = await temporaryFolder()
-  const { exitCode, stderr } = await sluice(['migrate'], { folder: folder.path, env: { NODE_ENV: 'production' } })
+  const { exitCode, stderr } = await sluiceHere(['migrate'], { folder: folder.path, env: { NODE_ENV: 'production' } })
   expect(stderr).toContain('EMBEDDED_FORBIDDEN')
   expect(exitCode).toBe(6)
 })
 
 test('a worker without a configuration file says how to get one', async () => {
   await using folder = await temporaryFolder()
-  const { exitCode, stderr } = await sluice(['worker'], { folder: folder.path })
+  const { exitCode, stderr } = await sluiceHere(['worker'], { folder: folder.path })
   expect(stderr).toContain('sluice init')
   expect(exitCode).toBe(2)
 })
@@ -37,11 +37,11 @@ test('migrate --check fails while something is pending, migrate applies it, and 
   await using db = await testDatabase()
   const env = { DATABASE_URL: db.url }
   const fresh = ['--schema', 'fresh']
-  const pending = await sluice(['migrate', '--check', ...fresh], { env })
+  const pending = await sluiceHere(['migrate', '--check', ...fresh], { env })
   expect(pending).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('create_operations') })
   expect(await sluice(['migrate', ...fresh], { env })).toMatchObject({ exitCode: 0, stdout: pending.stdout })
-  expect(await sluice(['migrate', ...fresh], { env })).toMatchObject({ exitCode: 0, stdout: '' })
-  expect(await sluice(['migrate', '--check', ...fresh], { env })).toMatchObject({ exitCode: 0, stdout: '' })
+  expect(await sluiceHere(['migrate', ...fresh], { env })).toMatchObject({ exitCode: 0, stdout: '' })
+  expect(await sluiceHere(['migrate', '--check', ...fresh], { env })).toMatchObject({ exitCode: 0, stdout: '' })
 })
 
 test('doctor passes with a migrated schema and ends with 4 without one', async () => {
@@ -49,7 +49,7 @@ test('doctor passes with a migrated schema and ends with 4 without one', async (
   const env = { DATABASE_URL: db.url }
   const { stdout } = await sluice(['doctor', '--json'], { env })
   expect(JSON.parse(stdout).findings).toContainEqual(expect.objectContaining({ check: 'schema', level: 'ok' }))
-  const missing = await sluice(['doctor', '--schema', 'missing'], { env })
+  const missing = await sluiceHere(['doctor', '--schema', 'missing'], { env })
   expect(missing.stdout).toMatch(/✗ schema .*\n\s+→ Run "sluice migrate"/)
   expect(missing.exitCode).toBe(4)
 })
@@ -65,9 +65,10 @@ test('ops start records an operation once, and ops show tells where it stands', 
   await writeFile(join(folder.path, 'sluice.config.ts'), config)
   await db.query('create table events (id bigint primary key, created_at timestamptz not null)')
   const env = { DATABASE_URL: db.url }
-  const ops = (...args: string[]) => sluice(['ops', ...args], { folder: folder.path, env })
+  const setting = { folder: folder.path, env }
+  const ops = (...args: string[]) => sluiceHere(['ops', ...args], setting)
 
-  const first = await ops('start', 'expire-events', '--actor', 'someone')
+  const first = await sluice(['ops', 'start', 'expire-events', '--actor', 'someone'], setting)
   const id = first.stdout.trim()
   const again = JSON.parse((await ops('start', 'expire-events', '--json')).stdout)
   expect(again).toMatchObject({ version: 1, id, duplicate: true })

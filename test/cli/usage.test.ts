@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { version } from '../../src/index.ts'
-import { sluice } from './run-cli.ts'
+import { sluice, sluiceHere } from './run-cli.ts'
 
 test.each([
   [['migrat'], "unknown command 'migrat'", 'migrate'],
@@ -12,7 +12,7 @@ test.each([
   [['worker', '--concurency', '2'], "unknown option '--concurency'", '--concurrency'],
   [['grants', '--schem', 'x'], "unknown option '--schem'", '--schema'],
 ])('sluice %j answers with what was meant', async (args, complaint, meant) => {
-  const { exitCode, stdout, stderr } = await sluice(args)
+  const { exitCode, stdout, stderr } = await sluiceHere(args)
   expect(stderr).toContain(complaint)
   expect(stderr).toContain(`Did you mean ${meant}?`)
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
@@ -44,8 +44,8 @@ test('alone it prints the help', async () => {
 })
 
 test('every command takes the global options, before and after its name', async () => {
-  const before = await sluice(['--schema', 'other', 'grants'])
-  const after = await sluice(['grants', '--schema', 'other'])
+  const before = await sluiceHere(['--schema', 'other', 'grants'])
+  const after = await sluiceHere(['grants', '--schema', 'other'])
   expect(before.stdout).toContain('other_worker')
   expect(after).toEqual(before)
 })
@@ -66,7 +66,7 @@ test.each([
   [['ops', 'set', 'id'], 'nothing to set'],
   [['ops', 'start', 'x', '--min', '5'], 'JSON array'],
 ])('sluice %j is refused with the range', async (args, complaint) => {
-  const { exitCode, stderr } = await sluice(args)
+  const { exitCode, stderr } = await sluiceHere(args)
   expect(stderr).toContain(complaint)
   expect(exitCode).toBe(2)
 })

@@ -136,6 +136,11 @@ describe.each(Object.entries(frameworks))('%s', (name, mount) => {
     expect(await post(served.url, body)).toEqual([200, { ...(answer as object), status: 'duplicate' }])
   })
 
+  test('says how long its answer is, so that it goes out in one piece', async () => {
+    const response = await fetch(served.url, { method: 'POST', body: '{' })
+    expect(response.headers.get('content-length')).toBe(String((await response.arrayBuffer()).byteLength))
+  })
+
   test('refuses bad JSON, bad payloads, bad signatures and long bodies, in JSON, and writes nothing', async () => {
     const before = await messages()
     const long = JSON.stringify({ id: 'long', cents: 5, more: 'x'.repeat(limit) })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { run, templateName, withDatabase, workerPassword } from './cluster.ts'
+import { templateName, withDatabase, workerPassword } from './cluster.ts'
 
 /** A database of its own for one test, with our schema in it. */
 export interface TestDatabase extends AsyncDisposable {
@@ -32,7 +32,7 @@ export async function testDatabase(clusterUrl: string = inject('clusterUrl')): P
     },
     async [Symbol.asyncDispose]() {
       await pool.end()
-      await run(clusterUrl, `drop database if exists ${name} with (force)`)
+      await keeper(clusterUrl).query(`drop database if exists ${name} with (force)`)
     },
   }
 }
@@ -42,6 +42,18 @@ function asWorker(url: string): string {
   changed.username = 'test_worker'
   changed.password = workerPassword
   return changed.href
+}
+
+const keepers = new Map<string, pg.Pool>()
+
+/** Who makes and drops databases: logging in twice for each costs this process as much as all the rest of it. */
+function keeper(clusterUrl: string): pg.Pool {
+  const known = keepers.get(clusterUrl)
+  if (known !== undefined) return known
+  const pool = new pg.Pool({ connectionString: clusterUrl, max: 1, idleTimeoutMillis: 5_000, allowExitOnIdle: true })
+  pool.on('error', () => undefined)
+  keepers.set(clusterUrl, pool)
+  return pool
 }
 
 /**
@@ -54,7 +66,8 @@ async function cloneTemplate(clusterUrl: string, name: string): Promise<void> {
   let text = `${create} strategy file_copy`
   for (let attempt = 1; ; attempt++) {
     try {
-      return await run(clusterUrl, text)
+      await keeper(clusterUrl).query(text)
+      return
     } catch (error) {
       const { code } = error as { code?: string }
       if (code === '42601') text = create

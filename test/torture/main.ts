@@ -6,7 +6,7 @@
 // [--only kills|stops|commits|gaps|ticks]: the full form of test/e2e/schedule-faults.test.ts.
 // npm run torture -- reconciler [--rows n] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the full
 // form of test/e2e/lost-queue.test.ts, with 20,000 records and 3,000 rows of a machine.
-// npm run torture -- webhooks [--notifications 5000] [--rate 300] [--senders 64] [--kills 20] [--mutant <name>]: the full
+// npm run torture -- webhooks [--notifications 5000] [--rate 200] [--senders 64] [--kills 20] [--mutant <name>]: the full
 // form of test/e2e/webhooks.test.ts, with the time that answers took. --rate 0: as fast as they are answered.
 // npm run torture -- batches [--batches 200] [--size 100] [--processes 3] [--kills 30] [--stops 6] [--cuts 6]
 // [--mutant <name>]: batches of jobs; the full form of test/e2e/batch-faults.test.ts.
@@ -29,7 +29,7 @@ import { freezeReplica, plotSights, wrongInReplica } from './replica/scenario.ts
 import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
 import { restarting } from './restarts.ts'
 import { schedulePhases } from './schedules/suite.ts'
-import { tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
+import { figuresOf, tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
 import { tortureSweeps } from './sweeps/scenario.ts'
 import { wrongIn as wrongInSweeps } from './sweeps/verdict.ts'
 import {
@@ -66,7 +66,7 @@ const { positionals, values } = parseArgs({
     losses: { type: 'string', default: '6' },
     notifications: { type: 'string', default: '5000' },
     senders: { type: 'string', default: '64' },
-    rate: { type: 'string', default: '300' },
+    rate: { type: 'string', default: '200' },
     seconds: { type: 'string', default: '20' },
     mutant: { type: 'string' },
     only: { type: 'string' },
@@ -201,13 +201,11 @@ async function reconciler({ clusterUrl, home }: Ground): Promise<boolean> {
 async function webhooks({ clusterUrl, home }: Ground): Promise<boolean> {
   const [notifications, senders, rate] = [Number(values.notifications), Number(values.senders), Number(values.rate)]
   const plan = { clusterUrl, notifications, senders, kills: Number(values.kills ?? 20), webKills: 4 }
-  const outcome = await tortureWebhooks({ ...plan, ...(rate > 0 ? { rate } : {}), ...home })
+  const outcome = await tortureWebhooks({ ...plan, workersApart: true, ...(rate > 0 ? { rate } : {}), ...home })
   const wrong = wrongIn(outcome)
   const verdict = wrong.length === 0 ? 'ok' : `WRONG: ${wrong.join(', ')}`
   process.stdout.write(`webhooks ${verdict} ${JSON.stringify(outcome)}\n`)
-  process.stdout.write(
-    `${outcome.perSecond} deliveries per second; the answer took ${outcome.p50Ms} ms (p50), ${outcome.p99Ms} ms (p99)\n`,
-  )
+  process.stdout.write(`${figuresOf(outcome)}\n`)
   return wrong.length === 0
 }
 

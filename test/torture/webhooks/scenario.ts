@@ -1,3 +1,4 @@
+import { constants, cpus, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sluice } from '../../../src/index.ts'
 import type { TestDatabase } from '../../support/database.ts'
@@ -17,6 +18,11 @@ export interface WebhookPlan {
   /** Deliveries per second; without it as fast as they are answered. */
   rate?: number
   workers?: number
+  /**
+   * Workers have the lowest priority, as if on machines of their own: else each start of one takes the processor from
+   * endpoints and senders for a second, and that is what their times would tell.
+   */
+  workersApart?: boolean
   pauseMs?: number
   package?: URL
 }
@@ -24,6 +30,8 @@ export interface WebhookPlan {
 export interface WebhookOutcome extends Sent {
   notifications: number
   kills: number
+  /** How many of them came while notifications were sent: the others say nothing about the answers. */
+  killsUnderLoad: number
   webKills: number
   /** Notifications without a row, and rows too many. */
   missing: number
@@ -34,6 +42,8 @@ export interface WebhookOutcome extends Sent {
   quarantined: number
   rescued: number
   sendingMs: number
+  /** The part of the processors that nobody needed meanwhile. Near zero, times say more of the machine than of us. */
+  idle: number
   elapsedMs: number
 }
 
@@ -53,16 +63,18 @@ export async function tortureWebhooks(plan: WebhookPlan): Promise<WebhookOutcome
   await using _webs = { [Symbol.asyncDispose]: async () => void (await Promise.all(webs.map((web) => web.kill()))) }
   await Promise.all([crew.start(), ...webs.map((web) => web.start())])
   const { notifications, senders = 16, rate } = plan
-  const sendingFrom = Date.now()
+  const [sendingFrom, idleFrom] = [Date.now(), processorTimes()]
   const harming = Promise.all([killWorkers(crew, plan), killWebs(webs, { db, ...plan })])
   const sent = await sendAll({ notifications, senders, rate, ports: () => webs.map(({ port }) => port) })
-  const sendingMs = Date.now() - sendingFrom
+  const killsUnderLoad = crew.kills
+  const [sendingMs, idle] = [Date.now() - sendingFrom, idleSince(idleFrom)]
   const [kills, webKills] = await harming
   const quarantined = await drain(db)
   return {
     notifications,
     ...sent,
     kills,
+    killsUnderLoad,
     webKills,
     missing: notifications - (await db.value<number>('select count(distinct uuid)::int from creator_subscriptions')),
     doubled: await db.value('select (count(*) - count(distinct uuid))::int from creator_subscriptions'),
@@ -70,8 +82,23 @@ export async function tortureWebhooks(plan: WebhookPlan): Promise<WebhookOutcome
     quarantined,
     rescued: crew.rescued,
     sendingMs,
+    idle,
     elapsedMs: Date.now() - began,
   }
+}
+
+function processorTimes(): { idle: number; all: number } {
+  const times = cpus().map((processor) => processor.times)
+  const sum = (of: (one: (typeof times)[number]) => number): number => times.reduce((total, one) => total + of(one), 0)
+  return {
+    idle: sum(({ idle }) => idle),
+    all: sum(({ user, nice, sys, idle, irq }) => user + nice + sys + idle + irq),
+  }
+}
+
+function idleSince(from: { idle: number; all: number }): number {
+  const now = processorTimes()
+  return Math.round(((now.idle - from.idle) / Math.max(1, now.all - from.all)) * 100) / 100
 }
 
 /** Kills a worker that holds messages, each time that so much more is done; each is replaced. */
@@ -115,6 +142,7 @@ class Crew implements AsyncDisposable {
   readonly #db: TestDatabase
   readonly #plan: WebhookPlan
   readonly #all: SpawnedWorker[] = []
+  kills = 0
 
   constructor(db: TestDatabase, plan: WebhookPlan) {
     this.#db = db
@@ -131,16 +159,12 @@ class Crew implements AsyncDisposable {
   }
 
   async #spawn(): Promise<void> {
-    const { package: home, pauseMs = 40 } = this.#plan
+    const { package: home, pauseMs = 40, workersApart = false } = this.#plan
     const inboxes = renewalsText({ pauseMs })
-    this.#all.push(
-      await spawnWorker({
-        url: this.#db.workerUrl,
-        inboxes,
-        profile,
-        ...(home === undefined ? {} : { package: home }),
-      }),
-    )
+    const other = home === undefined ? {} : { package: home }
+    const worker = await spawnWorker({ url: this.#db.workerUrl, inboxes, profile, ...other })
+    if (workersApart) setPriority(worker.pid, constants.priority.PRIORITY_LOW)
+    this.#all.push(worker)
   }
 
   /** Waits until so many are processed. */
@@ -161,6 +185,7 @@ class Crew implements AsyncDisposable {
       if (victim !== undefined) {
         victim.kill('SIGKILL')
         await victim.exited
+        this.kills += 1
         return this.#spawn()
       }
       if (Date.now() > end) throw new Error('no worker has a message')
@@ -190,4 +215,15 @@ function isWriting(worker: SpawnedWorker): boolean {
 /** The names of what is wrong; none: all promises were kept. */
 export function wrongIn(outcome: WebhookOutcome): string[] {
   return (['missing', 'doubled', 'unmarked', 'newTwice'] as const).filter((finding) => outcome[finding] !== 0)
+}
+
+/** The times, and what one must know to read them. */
+export function figuresOf(outcome: WebhookOutcome): string {
+  const { perSecond, p50Ms, p99Ms, p999Ms, maxMs, unanswered, refused, idle } = outcome
+  return [
+    `${perSecond} deliveries per second to 2 processes with an endpoint, killed ${outcome.webKills} times; workers killed ${outcome.kills} times, ${outcome.killsUnderLoad} of them meanwhile`,
+    `an answer took, as the sender saw it: ${p50Ms} ms (p50), ${p99Ms} ms (p99), ${p999Ms} ms (p99.9), ${maxMs} ms (longest)`,
+    `${unanswered} attempts met a dead process and ${refused} were told to come again; all were delivered later, and are timed from then on`,
+    `workers had the lowest priority, as if on machines of their own; the processors were idle for ${Math.round(idle * 100)} % of the time`,
+  ].join('\n')
 }

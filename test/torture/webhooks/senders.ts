@@ -10,12 +10,15 @@ interface Answer {
 export interface Sent {
   deliveries: number
   perSecond: number
-  /** Answers that were no answer: a dead process, or "send again". */
-  again: number
+  /** Attempts without any answer, because the process was dead or died; their time is in none of the figures. */
+  unanswered: number
+  /** Answers that said "send again". */
+  refused: number
   /** Notifications that were answered as new more than once, which must not be. */
   newTwice: number
   p50Ms: number
   p99Ms: number
+  p999Ms: number
   maxMs: number
 }
 
@@ -33,7 +36,7 @@ export async function sendAll({ notifications, senders, rate, ports }: Order): P
   const agent = new Agent({ keepAlive: true, maxSockets: senders })
   const took: number[] = []
   const news = new Map<number, number>()
-  let again = 0
+  let [unanswered, refused] = [0, 0]
   const queue = deliveries(notifications)
   const deliver = async (n: number, nth: number): Promise<void> => {
     for (let attempt = 0; ; attempt++) {
@@ -44,7 +47,8 @@ export async function sendAll({ notifications, senders, rate, ports }: Order): P
         if (answer.status === 202) news.set(n, (news.get(n) ?? 0) + 1)
         return
       }
-      again += 1
+      if (answer === undefined) unanswered += 1
+      else refused += 1
       await sleep(20 + Math.random() * 100)
     }
   }
@@ -56,7 +60,8 @@ export async function sendAll({ notifications, senders, rate, ports }: Order): P
   const at = (share: number): number =>
     Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) * 10) / 10
   const newTwice = [...news.values()].filter((times) => times > 1).length
-  return { deliveries: queue.length, perSecond, again, newTwice, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+  const times = { p50Ms: at(0.5), p99Ms: at(0.99), p999Ms: at(0.999), maxMs: at(1) }
+  return { deliveries: queue.length, perSecond, unanswered, refused, newTwice, ...times }
 }
 
 type Deliver = (n: number, nth: number) => Promise<void>
