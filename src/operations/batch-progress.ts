@@ -1,6 +1,7 @@
 import type { Key } from '../store/operations.ts'
 import type { BatchRun } from './batch-run.ts'
 import { careAfterCrash } from './isolate.ts'
+import { nextBatch } from './size.ts'
 import type { Units } from './stride.ts'
 import type { NextWindow } from './sub-batch.ts'
 
@@ -31,7 +32,11 @@ export interface Progress {
 
 /** So many times the sub-batch can be looked at when nothing needs to be changed, up to so many rows. */
 const lookFactor = 64
-const mostLooked = 1_000_000
+const mostLooked = 2_000_000
+/** How long a look is to take. */
+const lookMs = 1_000
+/** How many times as far the next one may reach. */
+export const lookGrowth = 4
 
 /** Where a batch begins that was just taken. */
 export function beginning({ batch, operation, sizes }: BatchRun): Progress {
@@ -41,13 +46,35 @@ export function beginning({ batch, operation, sizes }: BatchRun): Progress {
   const size = batch.crashes > 0 ? baseSize / careAfterCrash ** Math.min(batch.crashes, 6) : wantedSize
   const subBatchSize = Math.max(1, Math.floor(size))
   const second = batch.pass > 1
-  const lookSize = second ? lookLimit(wantedSize) : wantedSize * 2
+  // Where the last batch found nothing to do at its end, this one most likely finds nothing at its beginning.
+  const looked = sizes.lastLook(operation.id)
+  const lookSize = second ? lookLimit(wantedSize) : (looked ?? wantedSize * 2)
   const at = batch.checkpoint
   const found = { ahead: undefined, done: { rows: 0, ms: 0 }, unit: undefined, plainRows: 0, inARow: 0, onOneRow: 0 }
-  return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second, ...found }
+  return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second || looked !== undefined, ...found }
 }
 
 /** Rows that may be looked at in one go. */
 export function lookLimit(wantedSize: number): number {
   return Math.max(wantedSize, Math.min(wantedSize * lookFactor, mostLooked))
+}
+
+/** Rows of the next look, after one of so many rows that took so long. */
+export function nextLook(
+  { lookSize, wantedSize }: Pick<Progress, 'lookSize' | 'wantedSize'>,
+  { rows, ms }: { rows: number; ms: number },
+): number {
+  const wanted = (Math.max(rows, 1) / Math.max(ms, 1)) * lookMs
+  const next = Math.min(Math.max(wanted, lookSize / lookGrowth), lookSize * lookGrowth)
+  return Math.floor(Math.min(Math.max(next, wantedSize), lookLimit(wantedSize)))
+}
+
+/** Rows that the batches of an operation have at the moment. */
+export function carveSize({ operation }: Pick<BatchRun, 'operation'>): number {
+  return operation.carve_size ?? operation.batch_size
+}
+
+/** Rows of the next batch, by what is done of this one. */
+export function sizeAfter(run: Pick<BatchRun, 'operation'>, { done }: Pick<Progress, 'done'>): number {
+  return nextBatch(carveSize(run), done, run.operation.batch_size)
 }

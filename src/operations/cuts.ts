@@ -53,13 +53,13 @@ export class Cuts {
     this.#ahead.set(operation.id, { lower, end, cut })
   }
 
-  /** The cut that begins where the operation is carved to, if it has about that size. */
+  /** The cut that begins where the operation is carved to, if it has about that size. A smaller one is better than none. */
   async take(operation: OperationRow, size: number): Promise<Cut | undefined> {
     const ahead = this.#ahead.get(operation.id)
     if (ahead === undefined) return undefined
     if (!sameKey(ahead.lower, operation.carved_to) || !sameKey(ahead.end, operation.carve_end)) return undefined
     const cut = await ahead.cut
-    return cut !== undefined && cut.size <= size * 2 && size <= cut.size * 2 ? cut : undefined
+    return cut !== undefined && cut.size <= size * 2 && size <= cut.size * 4 ? cut : undefined
   }
 
   async #find(
@@ -70,6 +70,7 @@ export class Cuts {
     const walk = await carvingWalk(registry, operation)
     const place = { walk, window: { lower, upper: end }, count: size }
     const upper = await database.control.transaction((transaction) => keyAt(transaction, place), { statementMs })
-    return upper === null ? undefined : { upper, size }
+    // Fewer rows than that are left: they are the last batch.
+    return { upper: upper ?? end, size }
   }
 }

@@ -28,6 +28,7 @@ export async function recover(
     case 'again':
       if (classify(error) === 'retry') run.sizes.shrink(run.operation.id)
       progress.subBatchSize = verdict.subBatchSize
+      progress.lookSize = verdict.subBatchSize
       progress.ahead = undefined
       return lookAgain(run, progress, { error, waitMs: verdict.waitMs })
     case 'reconnect':

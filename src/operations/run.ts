@@ -18,21 +18,20 @@
  */
 import { release } from '../store/batches.ts'
 import { charge } from '../store/picking.ts'
-import { countRows } from '../targets/window.ts'
 import { about, lost, warn, type BatchRun } from './batch-run.ts'
 import { settledScope } from './cut-off.ts'
 import { settleFinish } from './doubt.ts'
-import { farSince, readFar } from './far-reads.ts'
+import { farSince } from './far-reads.ts'
 import { isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
 import { recover, settleFailure } from './recover.ts'
-import { beginning, lookLimit, type Progress } from './batch-progress.ts'
-import { nextBatch, targetMs, type Unit } from './size.ts'
+import { beginning, carveSize, sizeAfter, type Progress } from './batch-progress.ts'
+import { look } from './look.ts'
+import { targetMs, type Unit } from './size.ts'
 import { addUnit, firstStride, meanOf, nextStride, rowsAtOnce, strideOf } from './stride.ts'
 import {
   isFollowed,
   nextWindow,
-  passOver,
   runSubBatch,
   sameKey,
   windowBeyond,
@@ -98,7 +97,9 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     try {
       if (await run.governor.mustHold(run.stopping)) return await giveBack(run)
       await watchPlan(run, work, progress.at)
-      await (progress.empty ? look(run, work, progress) : step(run, work, progress))
+      const looked = progress.empty ? await look(run, work, progress) : undefined
+      if (looked !== undefined) await commit(run, work, { progress, next: looked })
+      else if (!progress.empty) await step(run, work, progress)
     } catch (error) {
       const next = await recover(run, work, { progress, error })
       if (next === 'give back') return giveBack(run)
@@ -126,42 +127,6 @@ function isFar(rows: number, wanted: number): boolean {
   return wanted > rows * 1.5
 }
 
-/** A look ahead: a wide window without a row in scope is passed over, one with some is narrowed down and done. */
-async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
-  const began = performance.now()
-  const size = Math.max(progress.lookSize, progress.subBatchSize)
-  const known = progress.ahead
-  progress.ahead = undefined
-  const { next, found, ahead } = await readFar(work, async (by) => {
-    const window = known ?? (await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size }, by))
-    const beyond = windowBeyond(work, window, Math.min(lookLimit(progress.wantedSize), size * 2))
-    const rows = await countRows(by, work.walk, window.window, work.scope)
-    return { next: window, found: rows, ahead: await beyond }
-  })
-  if (found > 0 && next.rows > progress.subBatchSize) {
-    progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
-    return
-  }
-  progress.lookSize = Math.min(lookLimit(progress.wantedSize), progress.lookSize * 2)
-  // The first pass has counted all rows; the second adds those that it finds.
-  const rows = work.pass > 1 ? found : next.rows
-  if (found > 0) return commit(run, work, { progress, next: { ...next, rows } })
-  const elapsedMs = await passOver(work, { window: next.window, rows }, began)
-  progress.at = next.window.upper
-  progress.ahead = ahead
-  run.cuts.prepare(run.operation, sizeAfter(run, progress))
-  run.held.progress()
-  run.telemetry.emit('sub-batch.committed', {
-    ...about(run),
-    rowsSeen: rows,
-    rowsMatched: 0,
-    rowsChanged: 0,
-    elapsedMs,
-    walBytes: 0,
-    targetMs: null,
-  })
-}
-
 async function commit(
   run: BatchRun,
   work: SubBatchWork,
@@ -184,6 +149,7 @@ async function commit(
     progress.unit = undefined
   }
   progress.empty = work.pass > 1 || (work.scope !== undefined && rest === undefined && rowsMatched === 0)
+  run.sizes.looked(run.operation.id, progress.empty ? progress.lookSize : undefined)
   progress.subBatchSize = Math.min(progress.wantedSize, progress.subBatchSize * 2)
   progress.ahead = rest ?? result.ahead ?? (await beyond)
   progress.done = { rows: progress.done.rows + rowsSeen, ms: progress.done.ms + ms }
@@ -218,13 +184,6 @@ function learnSize(
   // The second pass changes few rows and says nothing of the many.
   if (pass > 1) return Math.min(most, sizes.rows(operation.id, operation.tuned_size))
   return sizes.learn(operation.id, unit, { external: bound.effects === 'external', most, load })
-}
-
-const carveSize = ({ operation }: BatchRun): number => operation.carve_size ?? operation.batch_size
-
-/** Rows of the next batch, by what is done of this one. */
-function sizeAfter(run: BatchRun, { done }: Progress): number {
-  return nextBatch(carveSize(run), done, run.operation.batch_size)
 }
 
 async function finish(run: BatchRun, progress: Progress): Promise<void> {

@@ -11,6 +11,7 @@ interface Circumstances {
 /** The sizes that a process has found, by operation. */
 export class Sizes {
   readonly #found = new Map<string, Sizing>()
+  readonly #looks = new Map<string, number>()
 
   /** Rows of the next sub-batch; `known`: what others have found, for who has found nothing yet. */
   rows(operationId: string, known: number): number {
@@ -24,6 +25,17 @@ export class Sizes {
     const found = learn(before, unit, aim)
     this.#found.set(operationId, found)
     return found.rows
+  }
+
+  /** The last stretch had no row in scope, and so many are to be looked at next; undefined: it had some. */
+  looked(operationId: string, rows: number | undefined): void {
+    if (rows === undefined) this.#looks.delete(operationId)
+    else this.#looks.set(operationId, rows)
+  }
+
+  /** What was last said of it. */
+  lastLook(operationId: string): number | undefined {
+    return this.#looks.get(operationId)
   }
 
   /** A sub-batch ran into a limit. */

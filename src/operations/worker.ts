@@ -64,6 +64,7 @@ export class Worker {
   #loops: Promise<unknown> | undefined
   #stopped: Promise<void> | undefined
   #gone = false
+  #settledAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: WorkerOptions, deps: Deps) {
     this.#options = options
@@ -136,13 +137,14 @@ export class Worker {
 
   async #slot(): Promise<void> {
     const { signal } = this.#stopping
-    for (let failures = 0; !signal.aborted;) {
+    for (let [failures, worked] = [0, true]; !signal.aborted;) {
       try {
         await this.#trusted(signal)
         const taken = signal.aborted ? undefined : await takeBatch(this.#taker())
         failures = 0
-        if (taken === undefined) await this.#idle(signal)
+        if (taken === undefined) await this.#idle(signal, worked)
         else await this.#run(taken)
+        worked = taken !== undefined
       } catch (error) {
         failures += 1
         const waitMs = backoffMs(failures, { baseMs: 200, maxMs: 10_000 }, Math.random())
@@ -153,10 +155,15 @@ export class Worker {
     }
   }
 
-  async #idle(signal: AbortSignal): Promise<void> {
-    // What has ended may have freed a table for another one.
-    if (await settleOperations(this.#deps)) return
-    await sleep(this.#options.pollMs * (0.8 + Math.random() * 0.4), signal)
+  async #idle(signal: AbortSignal, worked: boolean): Promise<void> {
+    const { pollMs } = this.#options
+    // Whoever has just worked may have brought an operation to its end; for what others end, one slot looks for all.
+    if (worked || performance.now() - this.#settledAtMs >= pollMs) {
+      this.#settledAtMs = performance.now()
+      // What has ended may have freed a table for another one.
+      if (await settleOperations(this.#deps)) return
+    }
+    await sleep(pollMs * (0.8 + Math.random() * 0.4), signal)
   }
 
   #taker(): Taker {

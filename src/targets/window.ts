@@ -92,6 +92,21 @@ export async function countRows(connection: Connection, walk: Walk, window: KeyW
   return (rows[0] as { rows: number } | undefined)?.rows ?? 0
 }
 
+/** How many rows of a window are on the walk, and how many of them meet a condition. */
+export async function countInScope(
+  connection: Connection,
+  walk: Walk,
+  window: KeyWindow,
+  scope: Sql | undefined,
+): Promise<{ rows: number; found: number }> {
+  const query = sql`
+    select count(*)::int as rows, count(*) filter (where ${scope ?? sql`true`})::int as found
+    from ${raw(walk.table)}
+    where ${onWalk(walk, window)}`
+  const { rows } = await connection.query(query.text, query.values)
+  return rows[0] as { rows: number; found: number }
+}
+
 async function firstKey(connection: Connection, query: Sql): Promise<Key | null> {
   const { rows } = await connection.query(query.text, query.values)
   return (rows[0] as { key: string[] } | undefined)?.key ?? null

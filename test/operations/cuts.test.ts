@@ -49,18 +49,21 @@ test('the end of the next batch is looked for while the one before it runs, and 
   cuts.prepare(taken.operation, 100)
   expect(await cuts.take(next, 100)).toEqual({ upper: ['200'], size: 100 })
   expect(await cuts.take(next, 60)).toEqual({ upper: ['200'], size: 100 })
+  // One that is too small by less costs less than to look again.
+  expect(await cuts.take(next, 300)).toEqual({ upper: ['200'], size: 100 })
   // Another size, another beginning, another end.
-  expect(await cuts.take(next, 300)).toBeUndefined()
+  expect(await cuts.take(next, 40)).toBeUndefined()
+  expect(await cuts.take(next, 500)).toBeUndefined()
   expect(await cuts.take({ ...next, carved_to: ['300'] }, 100)).toBeUndefined()
   expect(await cuts.take({ ...next, carve_end: ['150'] }, 100)).toBeUndefined()
 })
 
-test('where fewer rows are left than a batch has, or the end moves, nothing is looked for', async () => {
+test('where fewer rows are left than a batch has, they are the last one, unless the end moves', async () => {
   await using db = await counters(150)
   await using stage = await takeFirst(db, count)
   stage.cuts.prepare(stage.taken.operation, 100)
   const next = { ...stage.taken.operation, carved_to: stage.taken.batch.upper_key }
-  expect(await stage.cuts.take(next, 100)).toBeUndefined()
+  expect(await stage.cuts.take(next, 100)).toEqual({ upper: ['150'], size: 100 })
   await using more = await counters(1_000)
   await using moving = await takeFirst(more, untilEmpty)
   moving.cuts.prepare(moving.taken.operation, 100)

@@ -1,0 +1,63 @@
+/**
+ * Looks: how a batch gets over rows that are not in scope. They are counted in wide windows, outside of any transaction;
+ * one without a row in scope is passed over, one with some is narrowed down until it is no wider than a sub-batch.
+ */
+import type { Connection } from '../store/connection.ts'
+import { countInScope, countRows } from '../targets/window.ts'
+import { carveSize, lookGrowth, lookLimit, nextLook, sizeAfter, type Progress } from './batch-progress.ts'
+import { about, type BatchRun } from './batch-run.ts'
+import { readFar } from './far-reads.ts'
+import { nextWindow, passOver, windowBeyond, type NextWindow, type SubBatchWork } from './sub-batch.ts'
+
+/** A window that was looked at. */
+interface Looked {
+  next: NextWindow
+  /** Its rows in scope. */
+  found: number
+  ahead?: NextWindow | undefined
+}
+
+/** Looks at the next window. Gives one that has to be worked on; undefined: go on from where the progress is now. */
+export async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<NextWindow | undefined> {
+  const began = performance.now()
+  const { next, found, ahead } = await readFar(work, (by) => lookAhead(run, work, { progress, by }))
+  if (found > 0 && next.rows > progress.subBatchSize) {
+    progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
+    return undefined
+  }
+  progress.lookSize = nextLook(progress, { rows: next.rows, ms: performance.now() - began })
+  // The first pass has counted all rows; the second adds those that it finds.
+  const rows = work.pass > 1 ? found : next.rows
+  if (found > 0) return { ...next, rows }
+  const elapsedMs = await passOver(work, { window: next.window, rows }, began)
+  progress.at = next.window.upper
+  progress.ahead = ahead
+  run.sizes.looked(run.operation.id, progress.lookSize)
+  run.cuts.prepare(run.operation, sizeAfter(run, progress))
+  run.held.progress()
+  const counts = { rowsSeen: rows, rowsMatched: 0, rowsChanged: 0, elapsedMs, walBytes: 0, targetMs: null }
+  run.telemetry.emit('sub-batch.committed', { ...about(run), ...counts })
+  return undefined
+}
+
+async function lookAhead(
+  run: BatchRun,
+  work: SubBatchWork,
+  { progress, by }: { progress: Progress; by: Connection },
+): Promise<Looked> {
+  const { walk, scope } = work
+  const size = Math.max(progress.lookSize, progress.subBatchSize)
+  const rest = { lower: progress.at, upper: run.batch.upper_key }
+  const known = progress.ahead
+  progress.ahead = undefined
+  // Where the batch has no more rows than that, nobody has to look for the end of the window.
+  if (known === undefined && size >= carveSize(run)) {
+    const { rows, found } = await countInScope(by, walk, rest, scope)
+    return { next: { window: rest, rows }, found }
+  }
+  const next = known ?? (await nextWindow(work, { ...rest, size }, by))
+  const further = Math.min(lookLimit(progress.wantedSize), size * lookGrowth)
+  const beyond = further < carveSize(run) ? windowBeyond(work, next, further) : undefined
+  const found = await countRows(by, walk, next.window, scope)
+  return { next, found, ahead: await beyond }
+}
