@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { writingBehind } from '../../src/operations/write-behind.ts'
 import type { StoreConnection } from '../../src/store/connection.ts'
@@ -29,6 +30,5 @@ test('a worker may have the log written, again and again while work lasts', asyn
 test('work that ends or fails is not kept, and what cannot be written is left to the commit', async () => {
   const broken: StoreConnection = { schema: 'sluice', query: () => Promise.reject(new Error('no connection')) }
   await expect(writingBehind(broken, () => Promise.reject(new Error('a bad row')))).rejects.toThrow('a bad row')
-  const slow = (): Promise<string> => new Promise((resolve) => setTimeout(() => resolve('done'), 50))
-  expect(await writingBehind(broken, slow)).toBe('done')
+  expect(await writingBehind(broken, () => sleep(50, 'done'))).toBe('done')
 })
