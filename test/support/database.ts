@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { templateName, withDatabase, workerPassword } from './cluster.ts'
@@ -32,6 +33,7 @@ export async function testDatabase(clusterUrl: string = inject('clusterUrl')): P
     },
     async [Symbol.asyncDispose]() {
       await pool.end()
+      await sessionsOver(keeper(clusterUrl), name)
       await keeper(clusterUrl).query(`drop database if exists ${name} with (force)`)
     },
   }
@@ -42,6 +44,19 @@ function asWorker(url: string): string {
   changed.username = 'test_worker'
   changed.password = workerPassword
   return changed.href
+}
+
+/**
+ * Waits a moment for sessions to end: a pool says that it is closed before they are, and one that the drop cuts off then
+ * has nobody left to tell.
+ */
+async function sessionsOver(server: pg.Pool, name: string): Promise<void> {
+  for (let tries = 0; tries < 20; tries++) {
+    const there = `select count(*)::int as sessions from pg_stat_activity where datname = $1`
+    const { rows } = await server.query<{ sessions: number }>(there, [name])
+    if (rows[0]?.sessions === 0) return
+    await sleep(10)
+  }
 }
 
 const keepers = new Map<string, pg.Pool>()
