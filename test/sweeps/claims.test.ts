@@ -45,7 +45,8 @@ test('the claims of a silent worker are taken over with the same key, and the st
   await two.sluice.start()
   const { count } = await two.events.event('sweep.rescued')
   expect(count).toBe(3)
-  await two.events.event('sweep.finalised')
+  const finalised = (): number => two.events.payloads('sweep.finalised').reduce((sum, e) => sum + e.count, 0)
+  await until('all are finalised', () => finalised() === 3)
   stale.open()
   const lost = (): number =>
     one.events.all.reduce((sum, e) => sum + (e.event === 'sweep.lost' ? e.payload.count : 0), 0)
