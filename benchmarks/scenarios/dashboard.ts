@@ -35,6 +35,9 @@ export interface DashboardMeasured {
 const fill = `
   select sluice.create_job_partitions(2);
   select sluice.create_history_partitions(2);
+  -- What is filled in ended hours ago: yesterday, or last week, in the first hours of a day.
+  select sluice.create_partition(parent, (now() at time zone 'UTC')::date - 1, 1) from unnest(array['job_history', 'job_dead']) parent;
+  select sluice.create_partition('operation_history', date_trunc('week', now() at time zone 'UTC') - interval '1 week', 7);
   insert into sluice.job_class (name) select 'class-' || i from generate_series(1, 20) i;
   insert into sluice.queue (name) select 'queue-' || i from generate_series(1, 8) i;`
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { grantsScript, Sluice } from '../../src/index.ts'
+import { verifierOf } from './verifier.ts'
 
 export const templateName = 'sluice_template'
 export const workerPassword = 'worker'
@@ -30,6 +31,8 @@ export async function startCluster(
 }
 
 async function makeTemplate(url: string): Promise<void> {
+  const { username, password } = new URL(url)
+  await run(url, `alter role ${username} password '${verifierOf(decodeURIComponent(password))}'`)
   await run(url, `create database ${templateName}`)
   const template = withDatabase(url, templateName)
   await using sluice = new Sluice({ database: template })
@@ -37,7 +40,7 @@ async function makeTemplate(url: string): Promise<void> {
   await run(template, grantsScript('sluice'))
   await run(
     template,
-    `create role test_worker login password '${workerPassword}' in role sluice_worker;
+    `create role test_worker login password '${verifierOf(workerPassword)}' in role sluice_worker;
      alter default privileges in schema public grant select, insert, update, delete on tables to test_worker;`,
   )
 }
