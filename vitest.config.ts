@@ -9,8 +9,8 @@ const builtThread: Plugin = {
   name: 'built-thread',
   enforce: 'pre',
   transform(code, id) {
-    if (!id.endsWith('/src/runtime/leases.ts')) return undefined
-    const built = new URL('dist/runtime/leases.js', import.meta.url).href
+    if (!id.endsWith('/src/runtime/renewal-thread.ts')) return undefined
+    const built = new URL('dist/runtime/renewal-thread.js', import.meta.url).href
     return code.replaceAll('import.meta.url', JSON.stringify(built))
   },
 }
@@ -37,7 +37,7 @@ export default defineConfig({
     // Most of a short test file is the loading of modules; they keep no state.
     isolate: false,
     unstubEnvs: true,
-    maxWorkers: 4,
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     testTimeout: 120_000,
     hookTimeout: 60_000,

@@ -2,8 +2,8 @@
  * Leases: how a process keeps what it has claimed.
  *
  * The model. A claim is a row with a nonce and a lease. The process that holds the nonce extends the lease every third
- * of its length; a lease that runs out is freed by any other worker. Extending happens in a thread with a connection
- * of its own, so that neither a busy event loop nor a full pool can make a live process look dead.
+ * of its length; a lease that runs out is freed by any other worker. Extending happens in a thread of the process with
+ * a connection of its own, so that neither a busy event loop nor a full pool can make a live process look dead.
  *
  * The invariants. Time never decides who owns a claim, only the nonce does: each transaction that changes something
  * compares it. A claim that a renewal does not give back is lost; its signal aborts, the work stops and reports
@@ -15,13 +15,13 @@
  * is not extended beyond the no-progress limit. Nor does a process give a sign of life whose event loop has not turned
  * for that long.
  */
-import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
 import type { Claim } from '../store/batches.ts'
 import type { DatabaseOptions } from '../store/database.ts'
 import type { WorkerRow } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { boardBytes, loopSlot, monotonicMs, openBoard, slots, type Board } from './lease-board.ts'
+import { openRenewal } from './renewal-thread.ts'
 
 /** How long a lease is; all else follows from it. */
 export interface LeaseTimes {
@@ -30,7 +30,7 @@ export interface LeaseTimes {
   noProgressMs: number
 }
 
-/** What the renewing thread is told at its start. */
+/** What the renewing thread is told first. */
 export interface RenewalOrder extends LeaseTimes {
   database: Pick<DatabaseOptions, 'url' | 'schema' | 'timeouts'>
   worker: WorkerRow
@@ -63,14 +63,14 @@ export interface HeldClaim extends Claim {
 /** The event loop shows so often that it turns. */
 const pulseMs = 500
 
-/** The claims of one process. */
+/** The claims of one instance in a process. */
 export class Leases implements AsyncDisposable {
   readonly #order: Omit<RenewalOrder, 'board'>
   readonly #telemetry: Telemetry
   readonly #board: Board = openBoard(new SharedArrayBuffer(boardBytes))
   readonly #held = new Map<string, AbortController>()
   readonly #freeSlots = Array.from({ length: slots }, (_, slot) => slot)
-  #thread: Worker | undefined
+  #line: MessagePort | undefined
   #pulse: NodeJS.Timeout | undefined
   #onDrain: () => void = () => undefined
 
@@ -80,20 +80,15 @@ export class Leases implements AsyncDisposable {
   }
 
   /**
-   * Starts the thread. `onDeath` is called when it ends by itself, which nothing should make it do; `onDrain` when
-   * somebody has asked the process to end.
+   * Begins to extend. `onDeath` is called when the thread that does it ends by itself, which nothing should make it do;
+   * `onDrain` when somebody has asked the process to end.
    */
   start({ onDeath, onDrain }: { onDeath: (error: Error) => void; onDrain: () => void }): void {
     this.#board.renewed(monotonicMs())
     this.#onDrain = onDrain
     this.#pulse = this.#beginPulse()
-    const extension = extname(import.meta.url)
-    // From source the thread needs a loader for TypeScript, which Node 20 has not; the published package does not.
-    const execArgv = extension === '.ts' ? ['--import', import.meta.resolve('jiti/register')] : []
-    const workerData: RenewalOrder = { ...this.#order, board: this.#board.buffer }
-    this.#thread = new Worker(new URL(`./renewal${extension}`, import.meta.url), { workerData, execArgv })
-    this.#thread.on('message', (message: FromRenewal) => this.#hear(message))
-    this.#thread.on('error', onDeath)
+    this.#line = openRenewal({ ...this.#order, board: this.#board.buffer }, onDeath)
+    this.#line.on('message', (message: FromRenewal) => this.#hear(message))
   }
 
   hold(claim: Claim): HeldClaim {
@@ -128,13 +123,13 @@ export class Leases implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const thread = this.#thread
-    this.#thread = undefined
+    const line = this.#line
+    this.#line = undefined
     clearInterval(this.#pulse)
-    if (thread === undefined) return
-    const gone = new Promise<void>((resolve) => thread.once('exit', () => resolve()))
-    thread.postMessage({ kind: 'stop' } satisfies ToRenewal)
-    const limit = setTimeout(() => void thread.terminate(), 3_000)
+    if (line === undefined) return
+    const gone = new Promise<void>((resolve) => line.once('close', () => resolve()))
+    line.postMessage({ kind: 'stop' } satisfies ToRenewal)
+    const limit = setTimeout(() => line.close(), 3_000)
     await gone
     clearTimeout(limit)
   }
@@ -151,7 +146,7 @@ export class Leases implements AsyncDisposable {
   }
 
   #tell(message: ToRenewal): void {
-    this.#thread?.postMessage(message)
+    this.#line?.postMessage(message)
   }
 
   #hear(message: FromRenewal): void {

@@ -13,14 +13,15 @@ const exact = { rows, counted: rows, wrong: 0, status: 'finished' }
 const limit = { timeout: 480_000 }
 
 test('workers killed with SIGKILL lose no row and double none', limit, async () => {
-  const outcome = await killWorkers({ clusterUrl: inject('clusterUrl'), rows, faults: 2 })
+  const outcome = await killWorkers({ clusterUrl: inject('clusterUrl'), rows, faults: 2, processes: 2 })
   expect(outcome).toMatchObject({ ...exact, faults: 2 })
   expect(outcome.rescued).toBeGreaterThanOrEqual(1)
 })
 
 test('a lost answer to COMMIT neither repeats nor skips a sub-batch', limit, async () => {
   // Nobody may come back too late to ask, however busy the machine is.
-  const outcome = await loseCommits({ clusterUrl: inject('clusterUrl'), rows, faults: 2, lease: '20s' })
+  const place = { clusterUrl: inject('clusterUrl'), processes: 2 }
+  const outcome = await loseCommits({ ...place, rows, faults: 2, lease: '20s' })
   expect(outcome).toMatchObject({ ...exact, faults: 2, fenceRefusals: 0 })
   expect(outcome.doubted).toBeGreaterThanOrEqual(1)
 })
@@ -30,7 +31,7 @@ test('a server killed with kill -9 and started again is worked on by itself', li
   const cluster = await startCluster(folder, { settings: { max_connections: '200' } })
   const server = restarting(cluster, folder)
   try {
-    const outcome = await restartServer({ clusterUrl: cluster.url, rows, faults: 1 }, (nth) => server.restart(nth))
+    const outcome = await restartServer({ clusterUrl: cluster.url, rows, faults: 1, processes: 2 }, (nth) => server.restart(nth))
     expect(outcome).toMatchObject({ ...exact, faults: 1 })
   } finally {
     await server.stop()

@@ -1,0 +1,59 @@
+import { extname } from 'node:path'
+import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads'
+import type { RenewalOrder } from './leases.ts'
+
+/** Each instance of Sluice in the process has its own line to the thread. */
+export interface RenewalLine {
+  order: RenewalOrder
+  port: MessagePort
+}
+
+/** To start a thread takes a tenth of a second of processor time, so that it waits so long for somebody else. */
+const lingerMs = 5_000
+
+/** The one thread of this process that extends leases, for all instances of Sluice in it. */
+interface Renewing {
+  readonly thread: Worker
+  /** Who is to be told when the thread ends by itself. */
+  readonly users: Set<(error: Error) => void>
+  goes: NodeJS.Timeout | undefined
+}
+
+let renewing: Renewing | undefined
+
+/**
+ * A line to the thread, which is started if need be. The line keeps the process alive until it is closed, the thread
+ * does not. `onDeath` is called when the thread ends by itself, which nothing should make it do.
+ */
+export function openRenewal(order: RenewalOrder, onDeath: (error: Error) => void): MessagePort {
+  const used = (renewing ??= startThread())
+  clearTimeout(used.goes)
+  used.users.add(onDeath)
+  const { port1: port, port2: end } = new MessageChannel()
+  port.once('close', () => leave(used, onDeath))
+  used.thread.postMessage({ order, port: end } satisfies RenewalLine, [end])
+  return port
+}
+
+function leave(used: Renewing, onDeath: (error: Error) => void): void {
+  used.users.delete(onDeath)
+  if (used.users.size > 0 || used !== renewing) return
+  used.goes = setTimeout(() => {
+    renewing = undefined
+    void used.thread.terminate()
+  }, lingerMs).unref()
+}
+
+function startThread(): Renewing {
+  const extension = extname(import.meta.url)
+  // From source the thread needs a loader for TypeScript, which Node 20 has not; the published package does not.
+  const execArgv = extension === '.ts' ? ['--import', import.meta.resolve('jiti/register')] : []
+  const thread = new Worker(new URL(`./renewal${extension}`, import.meta.url), { execArgv })
+  thread.unref()
+  const started: Renewing = { thread, users: new Set(), goes: undefined }
+  thread.on('error', (error) => {
+    if (renewing === started) renewing = undefined
+    for (const tell of started.users) tell(error)
+  })
+  return started
+}
