@@ -46,7 +46,8 @@ export async function createProgram(shell: Shell, words: readonly string[] = [])
     })
   addGlobalOptions(program)
   const wanted = Object.entries(commands).filter(([name]) => name === words[0])
-  for (const [, load] of wanted.length > 0 ? wanted : Object.entries(commands)) (await load())(program, shell)
+  const enough = wanted.length > 0 || words[0] === '--version'
+  for (const [, load] of enough ? wanted : Object.entries(commands)) (await load())(program, shell)
   return program.addHelpText('after', '\nStart with "sluice demo": it needs no server and takes a few seconds.')
 }
 

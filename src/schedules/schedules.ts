@@ -67,7 +67,7 @@ export class Schedules {
   /** Starts a run now, beside the clock; also of a schedule that is disabled. Refused while a run is in the way. */
   async run(name: string, who: Who = {}): Promise<ScheduleTick> {
     const definition = this.#deps.registry.find(name)
-    const database = await this.#registered()
+    const database = await this.#registered(name)
     const once = (): Promise<store.NewTick> => inTurn(database, () => this.#runOnce(database, definition, who))
     const written = await once().catch(async (error: unknown) => {
       if (!lacksPartition(error)) throw error
@@ -113,7 +113,7 @@ export class Schedules {
     to: { enabled: boolean; actor: string | null; reason: string | null },
     who: ScheduleVerbOptions,
   ): Promise<void> {
-    const database = await this.#registered()
+    const database = await this.#registered(name)
     const changed = await audited(database, who, async (tx) => {
       const [was] = await store.lockAnyway(tx, { name: storable(name, 200) })
       if (was !== undefined) refuseStale(`Schedule ${was.name}`, was.enabled ? 'enabled' : 'disabled', who)
@@ -140,16 +140,13 @@ export class Schedules {
     })
   }
 
-  /** What this process knows and no worker has seen yet is recorded before it is changed. */
-  async #registered(): Promise<Database> {
+  /** A schedule that this process knows and no worker has seen yet is recorded before it is changed. */
+  async #registered(name: string): Promise<Database> {
     const database = await this.#deps.database()
     const { registry } = this.#deps
-    const there = new Set(
-      (await store.list(database.control, { names: registry.names })).map((schedule) => schedule.name),
-    )
-    for (const definition of registry.definitions) {
-      if (!there.has(definition.name)) await store.register(database.control, { ...rowOf(definition), by: 'person' })
-    }
+    if (!registry.has(name)) return database
+    const there = await store.list(database.control, { names: [name] })
+    if (there.length === 0) await store.register(database.control, { ...rowOf(registry.find(name)), by: 'person' })
     return database
   }
 

@@ -30,7 +30,9 @@ afterAll(async () => {
   await owner.stop()
   await db[Symbol.asyncDispose]()
 })
-beforeEach(() => db.query('truncate sluice.job, sluice.job_claim, sluice.job_dead, sluice.job_cancel'))
+beforeEach(() =>
+  db.query(['job_cancel', 'job_claim', 'job', 'job_dead'].map((table) => `delete from sluice.${table}`).join('; ')),
+)
 
 /** Everything that a verb could change. */
 async function everything(): Promise<unknown> {

@@ -31,7 +31,9 @@ test('a server killed with kill -9 and started again is worked on by itself', li
   const cluster = await startCluster(folder, { settings: { max_connections: '200' } })
   const server = restarting(cluster, folder)
   try {
-    const outcome = await restartServer({ clusterUrl: cluster.url, rows, faults: 1, processes: 2 }, (nth) => server.restart(nth))
+    const outcome = await restartServer({ clusterUrl: cluster.url, rows, faults: 1, processes: 2 }, (nth) =>
+      server.restart(nth),
+    )
     expect(outcome).toMatchObject({ ...exact, faults: 1 })
   } finally {
     await server.stop()

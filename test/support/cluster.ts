@@ -1,5 +1,7 @@
-import { chmod } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { grantsScript, Sluice } from '../../src/index.ts'
@@ -12,22 +14,32 @@ const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off',
 
 /**
  * Boots a server in a folder and makes the template that test databases are cloned from: migrated, with the narrow
- * roles of `sluice grants`, and an account that is a worker and nothing more.
+ * roles of `sluice grants`, and an account that is a worker and nothing more. Where there is a seed, a server that was
+ * made like this and stopped, it begins as a copy of that.
  */
 export async function startCluster(
   folder: string,
   options: { settings?: Record<string, string>; port?: number } = {},
 ): Promise<EmbeddedPostgres> {
   await chmod(folder, 0o755)
+  const dataDir = join(folder, 'postgres')
+  const seed = process.env['SLUICE_TEST_SEED']
+  if (seed !== undefined) await copyCluster(seed, dataDir)
   const binaries = process.env['SLUICE_TEST_POSTGRES']
   const cluster = await startEmbedded({
-    dataDir: join(folder, 'postgres'),
+    dataDir,
     settings: options.settings ?? fast,
     ...(options.port === undefined ? {} : { port: options.port }),
     ...(binaries === undefined ? {} : { binaries }),
   })
-  await makeTemplate(cluster.url)
+  if (seed === undefined) await makeTemplate(cluster.url)
   return cluster
+}
+
+/** Copies a server that is stopped; the copy will find a port of its own. */
+export async function copyCluster(from: string, to: string): Promise<void> {
+  await promisify(execFile)('cp', ['-a', from, to])
+  await rm(join(to, 'port'), { force: true })
 }
 
 async function makeTemplate(url: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm, statfs } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -15,6 +15,12 @@ declare module 'vitest' {
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   execFileSync(process.execPath, ['scripts/build.js'], { stdio: 'inherit' })
   const folder = await mkdtemp(join(await fastestFolder(), 'sluice-test-'))
+  // What every server of the tests begins with, so that it is made only once.
+  const first = join(folder, 'first')
+  await chmod(folder, 0o755)
+  await mkdir(first)
+  await (await startCluster(first)).stop()
+  process.env['SLUICE_TEST_SEED'] = join(first, 'postgres')
   const cluster = await startCluster(folder)
   project.provide('clusterUrl', cluster.url)
   return async () => {

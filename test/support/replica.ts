@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process'
-import { chown, rm, stat, writeFile } from 'node:fs/promises'
+import { chown, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/index.ts'
-import { startCluster } from './cluster.ts'
+import { copyCluster, startCluster } from './cluster.ts'
 import { until } from './wait.ts'
 
 /** A primary and a replica that streams from it. */
@@ -25,8 +23,7 @@ export async function startPair(folder: string, settings: Record<string, string>
   const first = await startCluster(folder, { settings })
   await first.stop('fast')
   const [here, there] = [join(folder, 'postgres'), join(folder, 'replica')]
-  await promisify(execFile)('cp', ['-a', here, there])
-  await rm(join(there, 'port'), { force: true })
+  await copyCluster(here, there)
   const mark = join(there, 'cluster', 'data', 'standby.signal')
   const owner = await stat(join(there, 'cluster', 'data', 'PG_VERSION'))
   await writeFile(mark, '')
