@@ -81,7 +81,7 @@ export {
 export type { BulkOptions, EnqueueArgs, EnqueuedJob, EnqueueOptions } from './jobs/enqueue.ts'
 export type { BulkAction } from './jobs/bulk.ts'
 export type { JobPage, Jobs, JobVerbOptions } from './jobs/jobs.ts'
-export type { JobQuery, JobSelection } from './jobs/query.ts'
+export { parseArgsFilter, type ArgsFilter, type JobQuery, type JobSelection } from './jobs/query.ts'
 export type { FailureGroup } from './store/jobs/failures.ts'
 export type { Queues, QueueStatus, QueueVerbOptions } from './jobs/queues.ts'
 export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'

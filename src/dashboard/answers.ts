@@ -67,6 +67,7 @@ export interface Answers {
     environment: string
     production: boolean
     readOnly: boolean
+    traces: string | null
     database: string
     schema: string
     version: string
@@ -95,7 +96,9 @@ export interface Answers {
   'jobs.run': { job: JobStatus }
   'jobs.cancel': { job: JobStatus }
   'jobs.discard': { job: JobStatus }
+  'jobs.count': { jobs: number; more: boolean }
   'jobs.bulk': { jobId: number }
+  'jobs.bulkMatching': { jobId: number }
   failures: { groups: FailureGroup[]; looked: number }
   'failures.act': { jobId: number }
   'failures.bulk': { jobIds: number[] }

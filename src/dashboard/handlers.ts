@@ -8,6 +8,7 @@ interface Surroundings {
   environment: string
   production: boolean
   readOnly: boolean
+  traces: string | null
 }
 
 /** What every handler has at hand. */

@@ -18,6 +18,8 @@ export interface DashboardOptions {
   hosts?: readonly string[]
   /** Shows, and changes nothing, whoever asks. */
   readOnly?: boolean
+  /** Where traces are looked at, such as `https://tempo.example.com/trace/{traceId}`; jobs then link to theirs. */
+  traces?: string
 }
 
 /** The options with every value filled in. */
@@ -27,9 +29,10 @@ export interface ResolvedOptions {
   production: boolean
   hosts: readonly string[] | undefined
   readOnly: boolean
+  traces: string | null
 }
 
-const known = ['authorize', 'basePath', 'environment', 'production', 'hosts', 'readOnly']
+const known = ['authorize', 'basePath', 'environment', 'production', 'hosts', 'readOnly', 'traces']
 
 /** Checks the options and fills in the rest. */
 export function resolveOptions(options: DashboardOptions): ResolvedOptions {
@@ -41,10 +44,22 @@ export function resolveOptions(options: DashboardOptions): ResolvedOptions {
       message: 'A dashboard needs "authorize": a function that says who sends a request, and with which role.',
     })
   }
-  const { basePath = '/', environment = process.env['NODE_ENV'] ?? 'development', hosts, readOnly = false } = options
+  const {
+    basePath = '/',
+    environment = process.env['NODE_ENV'] ?? 'development',
+    hosts,
+    readOnly = false,
+    traces,
+  } = options
   if (!/^(\/[\w.~-]+)*\/?$/.test(basePath)) throw invalid('basePath', 'must be a path such as "/admin/sluice"')
   if (hosts !== undefined && (!Array.isArray(hosts) || hosts.length === 0)) {
     throw invalid('hosts', 'must name at least one host, such as "ops.example.com"')
+  }
+  if (traces !== undefined && !/^https?:\/\/.*\{traceId\}/.test(traces)) {
+    throw invalid(
+      'traces',
+      'must be an address with {traceId} in it, such as "https://tempo.example.com/trace/{traceId}"',
+    )
   }
   return {
     base: basePath.replace(/\/$/, ''),
@@ -52,6 +67,7 @@ export function resolveOptions(options: DashboardOptions): ResolvedOptions {
     production: options.production ?? /^prod/i.test(environment),
     hosts: hosts?.map((host) => host.toLowerCase()),
     readOnly,
+    traces: traces ?? null,
   }
 }
 

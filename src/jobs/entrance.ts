@@ -79,6 +79,11 @@ export class Entrance {
     return record(connection)
   }
 
+  /** Makes new names known before a transaction of our own begins: in it there may be no further connection left. */
+  async meet(jobs: readonly Unbound[]): Promise<void> {
+    if (this.#unknown(jobs)) await this.#learn(await this.#deps.database(), jobs)
+  }
+
   /** Says to all workers that there is something to do. */
   async tellAll(): Promise<void> {
     this.#deps.wake()

@@ -18,17 +18,9 @@ import { Coalescer } from './coalescer.ts'
 import type { JobDefinition } from './define.ts'
 import { Entrance, isPlain } from './entrance.ts'
 import { newJob, type BulkOptions, type EnqueueArgs, type EnqueuedJob, type EnqueueOptions } from './enqueue.ts'
-import { listerOf } from './lister.ts'
-import { filterOf, wordOf, type JobQuery, type JobSelection } from './query.ts'
-import {
-  attemptOf,
-  endedJobStates,
-  jobStatusOf,
-  liveJobStates,
-  type JobAttempt,
-  type JobState,
-  type JobStatus,
-} from './status.ts'
+import { lookOf } from './lister.ts'
+import { wordOf, type JobQuery, type JobSelection } from './query.ts'
+import { attemptOf, endedJobStates, jobStatusOf, type JobAttempt, type JobState, type JobStatus } from './status.ts'
 import { traceTag } from './trace.ts'
 
 /** Jobs, and where to continue the list. */
@@ -43,6 +35,9 @@ export type JobVerbOptions = Seen<JobState>
 
 /** One statement takes so many jobs. */
 const perStatement = 1_000
+
+/** To count on would cost more, the more there are. */
+const countedTo = 10_000
 
 interface Deps {
   database: () => Promise<Database>
@@ -143,13 +138,20 @@ export class Jobs {
   async list(query: JobQuery & { before?: number | null; limit?: number } = {}): Promise<JobPage> {
     const { control: connection } = await this.#deps.database()
     const limit = Math.min(Math.max(1, query.limit ?? 50), 1_000)
-    const states = query.states ?? liveJobStates
-    const filter = filterOf(query, { states, limit: limit + 1 })
-    const found = await listerOf(states)(connection, filter)
+    const look = lookOf(query, limit + 1, this.#deps.redact)
+    const found = await look.list(connection, look.filter)
     const next = found.length > limit ? (found[limit - 1]?.cursor ?? null) : null
     // Those with the same cursor as the last of a page are on it, too.
     const shown = next === null ? found : found.filter(({ cursor }) => cursor >= next)
     return { jobs: shown.map((view) => this.#seen(view)), next }
+  }
+
+  /** How many jobs there are, counted up to ten thousand: `more` says that there are more than that. */
+  async count(query: JobQuery = {}): Promise<{ jobs: number; more: boolean }> {
+    const { control: connection } = await this.#deps.database()
+    const look = lookOf(query, countedTo + 1, this.#deps.redact)
+    const [{ jobs } = { jobs: 0 }] = await look.count(connection, look.filter)
+    return { jobs: Math.min(jobs, countedTo), more: jobs > countedTo }
   }
 
   /** The latest ten thousand jobs that ended without success, in groups of the same failure, the largest first. */
@@ -179,6 +181,8 @@ export class Jobs {
 
   /** Does the same to all jobs of a query or selection, in the background: a job of its own, which can be watched and cancelled. */
   async bulk(action: BulkAction, query: JobQuery | JobSelection, who: Who = {}): Promise<EnqueuedJob> {
+    if (!('ids' in query)) lookOf(query, 1, this.#deps.redact)
+    await this.entrance.meet([{ job: this.bulkDefinition.name, queue: this.bulkDefinition.queue }])
     const plain = JSON.parse(JSON.stringify(query)) as Record<string, never>
     const job = await audited(await this.#deps.database(), who, async (tx) => {
       const result = await this.enqueue(this.bulkDefinition, { action, query: plain }, { tx })

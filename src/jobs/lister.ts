@@ -1,9 +1,26 @@
 import { SluiceError } from '../errors.ts'
-import * as views from '../store/jobs/views.ts'
+import * as lists from '../store/jobs/lists.ts'
+import { checkArgs, filterOf, type JobQuery } from './query.ts'
 import { endedJobStates, liveJobStates, type JobState } from './status.ts'
 
-/** The list that has jobs of these states: unfinished, succeeded and other ends are kept in different tables. */
-export function listerOf(states: readonly JobState[]): typeof views.listLive {
+interface Lister {
+  list: typeof lists.listLive
+  count: typeof lists.countLive
+}
+
+/** A query that was checked, and what answers it. */
+export function lookOf(
+  query: JobQuery & { before?: number | null },
+  limit: number,
+  masked: (name: string) => readonly string[],
+): Lister & { filter: lists.JobFilter } {
+  checkArgs(query, masked)
+  const states = query.states ?? liveJobStates
+  return { ...listerOf(states), filter: filterOf(query, { states, limit }) }
+}
+
+/** What lists and counts jobs of these states: unfinished, succeeded and other ends are kept in different tables. */
+function listerOf(states: readonly JobState[]): Lister {
   const live = states.filter((state) => (liveJobStates as readonly string[]).includes(state))
   const known = states.every((state) => [...liveJobStates, ...endedJobStates].includes(state))
   const done = states.includes('succeeded')
@@ -18,6 +35,7 @@ export function listerOf(states: readonly JobState[]): typeof views.listLive {
       details: { states },
     })
   }
-  if (live.length > 0) return views.listLive
-  return done ? views.listDone : views.listDead
+  if (live.length > 0) return { list: lists.listLive, count: lists.countLive }
+  if (done) return { list: lists.listDone, count: lists.countDone }
+  return { list: lists.listDead, count: lists.countDead }
 }

@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import { storable } from '../std/storable.ts'
-import type { JobFilter } from '../store/jobs/views.ts'
+import type { JobFilter } from '../store/jobs/lists.ts'
 import type { JobState } from './status.ts'
 
 /** Which jobs to list or to act upon. Without states: those that are not over. */
@@ -10,11 +10,16 @@ export interface JobQuery {
   name?: string
   queue?: string
   tag?: string
+  /** Only those whose args have all of these, with a name: args mean something for one kind of job. */
+  args?: ArgsFilter
   /** Of jobs that ended without success: those of one group of the same failure; see `failures`. */
   fingerprint?: string
   /** How far back to look for jobs that succeeded, of which there may be very many. Default: an hour. */
   within?: Duration
 }
+
+/** What stands at the top of args, such as `{ customerId: 7 }`. */
+export type ArgsFilter = Readonly<Record<string, string | number | boolean | null>>
 
 /** Jobs by their ids, as long as they are in one of these states. */
 export interface JobSelection {
@@ -34,10 +39,58 @@ export function filterOf(
     name: wordOf(query.name),
     queue: wordOf(query.queue),
     tag: wordOf(query.tag),
+    args: argsOf(query.args),
     fingerprint: wordOf(query.fingerprint),
     before: query.before ?? null,
     limit,
     withinMs: withinOf(query.within),
+  }
+}
+
+/** In JSON. No stored text has what cannot be stored. */
+function argsOf(args: ArgsFilter | undefined): string | null {
+  if (args === undefined) return null
+  const word = (value: ArgsFilter[string]): ArgsFilter[string] =>
+    typeof value === 'string' ? storable(value, 2_000) : value
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(args).map(([key, value]) => [storable(key, 200), word(value)])),
+  )
+}
+
+/** Args are looked for among jobs of one name, and not where they are masked: who may not see a value may not guess it. */
+export function checkArgs({ name, args }: JobQuery, masked: (name: string) => readonly string[]): void {
+  if (args === undefined) return
+  if (name === undefined) throw refusedArgs('Args are looked for among jobs of one name. Give the name, too.', args)
+  const hidden = new Set(masked(name).map((path) => path.split('.')[1]))
+  for (const [key, value] of Object.entries(args)) {
+    if (hidden.has(key) || hidden.has('*')) {
+      throw refusedArgs(`"${key}" is masked in the args of ${name}, so that one cannot look for it.`, { key })
+    }
+    if (typeof value === 'object' && value !== null) {
+      throw refusedArgs(
+        `"${key}" must be a text, a number, true, false or null: args are looked at only at their top.`,
+        {
+          key,
+        },
+      )
+    }
+  }
+}
+
+function refusedArgs(message: string, details: object): SluiceError {
+  return new SluiceError('ARGS_INVALID', { message, details: { ...details } })
+}
+
+/** `customerId=7` as a filter: the value is taken as JSON where it is some, else as text. */
+export function parseArgsFilter(text: string): ArgsFilter {
+  const at = text.indexOf('=')
+  if (at < 1)
+    throw refusedArgs(`"${storable(text, 100)}" is no filter of args: write key=value, such as customerId=7.`, {})
+  const value = text.slice(at + 1)
+  try {
+    return { [text.slice(0, at)]: JSON.parse(value) as string }
+  } catch {
+    return { [text.slice(0, at)]: value }
   }
 }
 

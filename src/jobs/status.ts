@@ -1,7 +1,7 @@
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Json } from '../std/json.ts'
 import type { AttemptView, JobView } from '../store/jobs/views.ts'
-import { ownTags } from './trace.ts'
+import { ownTags, traceIdOf } from './trace.ts'
 
 /** Where a job stands. `blocked`: others with its concurrency key are before it. */
 export type JobState = JobView['state']
@@ -25,6 +25,8 @@ export interface JobStatus {
   /** Null when it succeeded: the args of such jobs are not kept. */
   args: Json | null
   tags: readonly string[]
+  /** The trace in which it was enqueued, where there was one; of jobs that succeeded it is not kept. */
+  traceId: string | null
   /** Its concurrency key. */
   key: string | null
   workerId: string | null
@@ -64,6 +66,7 @@ export function jobStatusOf(view: JobView): JobStatus {
     crashes: view.crashes,
     args: view.args,
     tags: ownTags(view.tags),
+    traceId: traceIdOf(view.tags),
     key: view.key,
     workerId: view.worker_id,
     reason: view.reason,

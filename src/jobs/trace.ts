@@ -13,6 +13,10 @@ export function tracedBy({ tags }: { tags: readonly string[] | null }): { trace?
   return tag === undefined ? {} : { trace: tag.slice(prefix.length) }
 }
 
+/** The id of the trace that a job belongs to: the second part of its context. */
+export const traceIdOf = (tags: readonly string[] | null): string | null =>
+  tracedBy({ tags }).trace?.split('-')[1] ?? null
+
 /** The tags that were given. */
 export const ownTags = (tags: readonly string[] | null): readonly string[] =>
   tags?.filter((tag) => !tag.startsWith(prefix)) ?? []

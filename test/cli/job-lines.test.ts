@@ -26,6 +26,7 @@ function jobOf(given: Partial<JobStatus> = {}): JobStatus {
     crashes: 0,
     args: {},
     tags: [],
+    traceId: null,
     key: null,
     workerId: null,
     reason: null,

@@ -17,7 +17,7 @@ test.each([
   [['list', '--state', 'ded'], 'There is no state "ded". Did you mean "dead"?'],
   [['list', '--state', 'dead,,cancelled'], 'without an empty place'],
   [['list', '--state', 'dead,waiting'], 'cannot be asked for together'],
-  [['list', '--state', 'succeeded', '--tag', 'x'], 'tags are not kept'],
+  [['list', '--state', 'succeeded', '--tag', 'x'], 'neither is kept of them'],
   [['list', '--within', '1d'], '--within goes with --state succeeded'],
   [['retry'], 'give the id of a job, or --all'],
   [['retry', '1', '--all'], 'not both'],

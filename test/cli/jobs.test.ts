@@ -97,6 +97,19 @@ test('list shows jobs in a table, a page at a time', async () => {
   )
 })
 
+test('list finds jobs of a name by what is in their args', async () => {
+  await using at = await place()
+  for (const n of [1, 2, 2]) await at.run('jobs', 'enqueue', 'add-number', '--args', JSON.stringify({ n }))
+  const found = await at.json('jobs', 'list', '--name', 'add-number', '--arg', 'n=2', '--limit', '1')
+  expect(found).toMatchObject({ jobs: [{ args: { n: 2 } }], next: expect.any(Number) })
+  const page = await at.run('jobs', 'list', '--name', 'add-number', '--arg', 'n=2', '--limit', '1')
+  expect(page.stderr).toMatch(/sluice jobs list --name add-number --arg n=2 --limit 1 --before \d+\n$/)
+  const none = await at.run('jobs', 'list', '--name', 'add-number', '--arg', 'n="2"')
+  expect(none.stderr).toBe('There is no job of add-number with n="2" that is not over.\n')
+  const nameless = await at.run('jobs', 'list', '--arg', 'n=2')
+  expect(nameless).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('Give the name, too.') })
+})
+
 test('show tells how jobs ended, with each attempt, and obeys no escape of stored text', async () => {
   await using at = await place()
   const { jobs } = at.api
@@ -219,7 +232,7 @@ test('cancel --all ends every job but the one that does it', async () => {
   await jobs.enqueueMany(locked, [undefined])
   await jobs.enqueueMany(later, Array.from({ length: 1_200 }), { in: '1h' })
   const started = await at.run('jobs', 'cancel', '--all')
-  expect(started.stderr).toContain('This cancels 1,000 or more waiting, scheduled, blocked or running jobs.')
+  expect(started.stderr).toContain('This cancels 1,201 waiting, scheduled, blocked or running jobs.')
   const { id } = (await at.json('jobs', 'cancel', '--all', '--yes')) as { id: number }
   await at.work(plain)
   expect(await jobs.wait(id)).toMatchObject({ state: 'succeeded' })

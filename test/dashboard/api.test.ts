@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract, type Route } from '../../src/dashboard/contract.ts'
+import { createDashboard, type Dashboard, type Visitor } from '../../src/dashboard/index.ts'
 import { until } from '../support/wait.ts'
 import { misfits } from './fits.ts'
 import { ask, charge, countUp, dashboardPlace, welcome, type Answered, type DashboardPlace } from './place.ts'
 
 const pattern = (template: string): RegExp => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+
+const ann = (): Visitor => ({ user: 'ann', role: 'viewer' })
 
 describe('the API of the dashboard', () => {
   let place: DashboardPlace
@@ -151,6 +154,36 @@ describe('the API of the dashboard', () => {
       400,
     )
     expect((await post('/jobs/bulk', { action: 'burn', ids, expectedStates: [] })).status).toBe(400)
+  })
+
+  test('says where traces are looked at, and refuses an address without a place for the trace', async () => {
+    const made = (traces: string): Dashboard => createDashboard(place.sluice, { authorize: ann, traces })
+    for (const traces of ['tempo', 'https://tempo.example.com/trace', 'javascript:alert({traceId})']) {
+      expect(() => made(traces)).toThrow(/"traces" must be an address with {traceId} in it/)
+    }
+    const traces = 'https://tempo.example.com/trace/{traceId}'
+    await using traced = made(traces)
+    const answer = await traced.fetch(new Request('http://localhost/api/session', { headers: { host: 'localhost' } }))
+    expect(await answer.json()).toMatchObject({ traces })
+  })
+
+  test('acts on all jobs that match, and counts them before', async () => {
+    const { jobs } = place.sluice
+    const cards = ['a', 'b', 'a'].map((card) => ({ card }))
+    const ids = (await jobs.enqueueMany(charge, cards, { in: '1h', tags: ['matching'] })).map(({ id }) => id)
+    const filter = { states: ['scheduled'], name: 'charge', tag: 'matching', arg: 'card=a' }
+    const query = new URLSearchParams({ ...filter, states: 'scheduled' }).toString()
+    expect(await get(`/jobs/count?${query}`)).toMatchObject({ status: 200, json: { jobs: 2, more: false } })
+    expect((await get(`/jobs?${query}`)).json.jobs.map((job: { id: number }) => job.id)).toEqual([ids[2], ids[0]])
+    const { json } = await post('/jobs/bulk/matching', { action: 'cancel', ...filter, reason: 'tidy' })
+    expect(await jobs.wait(json.jobId)).toMatchObject({ state: 'succeeded' })
+    const states = await Promise.all(ids.map(async (id) => (await jobs.get(id)).state))
+    expect(states).toEqual(['cancelled', 'scheduled', 'cancelled'])
+    const acts = (await get('/audit?action=jobs')).json.acts
+    expect(acts[0]).toMatchObject({ action: 'jobs.cancel', reason: 'tidy', after: { query: { args: { card: 'a' } } } })
+    const nameless = await get('/jobs/count?arg=card%3Da')
+    expect(nameless).toMatchObject({ status: 400, json: { error: { code: 'ARGS_INVALID' } } })
+    expect((await post('/jobs/bulk/matching', { action: 'cancel' })).status).toBe(400)
   })
 
   test('exports the audit as a file, of what the filter leaves', async () => {

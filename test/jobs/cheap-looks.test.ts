@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Sluice, type JobStatus } from '../../src/index.ts'
 import type { StoreConnection } from '../../src/store/connection.ts'
 import { failureGroups } from '../../src/store/jobs/failures.ts'
-import { listDone, listQueues, type JobFilter } from '../../src/store/jobs/views.ts'
+import { listDone, type JobFilter } from '../../src/store/jobs/lists.ts'
+import { listQueues } from '../../src/store/jobs/views.ts'
 import type { Statement } from '../../src/store/statement.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 
@@ -68,6 +69,7 @@ const filter: JobFilter = {
   name: null,
   queue: null,
   tag: null,
+  args: null,
   fingerprint: null,
   before: null,
   limit: 51,

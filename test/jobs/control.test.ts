@@ -266,6 +266,20 @@ describe('in bulk', () => {
     expect(await liveJobs(db)).toBe(5)
   })
 
+  test('makes its names known before its transaction begins, in which it could wait for itself', async () => {
+    await using db = await testDatabase()
+    await using person = jobWorker(db, [])
+    await using other = await openClient(db.url)
+    await other.query('begin; lock table sluice.job_class in share mode')
+    const bulk = person.jobs.bulk('cancel', { tag: 'x' })
+    const sessions = (where: string): Promise<number> =>
+      db.value(`select count(*)::int from pg_stat_activity where datname = current_database() and ${where}`)
+    await until('it waits for the lock', async () => (await sessions(`wait_event_type = 'Lock'`)) === 1)
+    expect(await sessions(`usename = 'test_worker' and state = 'idle in transaction'`)).toBe(0)
+    await other.query('commit')
+    expect(await bulk).toMatchObject({ duplicate: false })
+  })
+
   test('it can be cancelled half way', async () => {
     await using db = await testDatabase()
     await using person = jobWorker(db, [])

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineJob, version, type JobQuery, type Jobs } from '../../src/index.ts'
+import { defineJob, parseArgsFilter, version, type JobQuery, type Jobs } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { drained, jobWorker, startedWorker } from '../support/jobs.ts'
 
@@ -125,4 +125,71 @@ test('the workers are listed with what they can do and what they hold', async ()
   )
   await worker.sluice.stop()
   expect(await person.sluice.workers()).toEqual([])
+})
+
+describe('args', () => {
+  const paid = defineJob({
+    name: 'paid',
+    args: z.object({ order: z.union([z.number(), z.string()]), card: z.string() }),
+    redact: ['args.card'],
+    perform: () => undefined,
+  })
+
+  test('jobs of a name are found and counted by what stands at the top of their args', async () => {
+    await using db = await testDatabase()
+    await using worker = jobWorker(db, [paid, noop])
+    const orders = [7, '7', 8, 7].map((order) => ({ order, card: '4242' }))
+    const ids = (await worker.jobs.enqueueMany(paid, orders)).map(({ id }) => id)
+    await worker.jobs.enqueueMany(noop, many(3))
+    const found = async (order: number | string): Promise<number[]> =>
+      (await worker.jobs.list({ name: 'paid', args: { order } })).jobs.map(({ id }) => id)
+    expect(await found(7)).toEqual([ids[3], ids[0]])
+    expect(await found('7')).toEqual([ids[1]])
+    expect(await found('7\u0000')).toEqual([])
+    expect(await worker.jobs.count({ name: 'paid', args: { order: 7 } })).toEqual({ jobs: 2, more: false })
+    expect(await worker.jobs.count()).toEqual({ jobs: 7, more: false })
+    expect(await worker.jobs.count({ states: ['dead'] })).toEqual({ jobs: 0, more: false })
+    expect(await worker.jobs.count({ states: ['succeeded'] })).toEqual({ jobs: 0, more: false })
+  })
+
+  test('what is masked cannot be guessed, and what cannot be answered is refused before a job acts on it', async () => {
+    await using db = await testDatabase()
+    await using worker = jobWorker(db, [paid])
+    await worker.jobs.enqueue(paid, { order: 7, card: '4242' })
+    const refused = { code: 'ARGS_INVALID' }
+    const masked: JobQuery = { name: 'paid', args: { card: '4242' } }
+    await expect(worker.jobs.list(masked)).rejects.toMatchObject(refused)
+    await expect(worker.jobs.count(masked)).rejects.toMatchObject(refused)
+    await expect(worker.jobs.bulk('cancel', masked)).rejects.toMatchObject(refused)
+    await expect(worker.jobs.list({ args: { order: 7 } })).rejects.toMatchObject(refused)
+    await expect(worker.jobs.bulk('retry', { states: ['dead', 'waiting'] })).rejects.toMatchObject({
+      code: 'JOB_STATE',
+    })
+    const deep = { name: 'paid', args: { order: { nr: 7 } } } as unknown as JobQuery
+    await expect(worker.jobs.list(deep)).rejects.toMatchObject(refused)
+    expect(await worker.jobs.count()).toEqual({ jobs: 1, more: false })
+  })
+
+  test('are counted up to ten thousand', async () => {
+    await using db = await testDatabase()
+    await using worker = jobWorker(db, [noop])
+    await worker.jobs.enqueueMany(noop, many(10_000))
+    expect(await worker.jobs.count()).toEqual({ jobs: 10_000, more: false })
+    await worker.jobs.enqueue(noop, { n: 1 })
+    expect(await worker.jobs.count()).toEqual({ jobs: 10_000, more: true })
+  })
+
+  test.each([
+    ['order=7', { order: 7 }],
+    ['order="7"', { order: '7' }],
+    ['order=a=b', { order: 'a=b' }],
+    ['order=', { order: '' }],
+    ['paid=true', { paid: true }],
+  ])('%s is a filter', (text, filter) => {
+    expect(parseArgsFilter(text)).toEqual(filter)
+  })
+
+  test.each(['', 'order', '=7'])('"%s" is none', (text) => {
+    expect(() => parseArgsFilter(text)).toThrow(/write key=value/)
+  })
 })

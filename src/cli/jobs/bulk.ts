@@ -12,9 +12,6 @@ export interface BulkOptions extends FilterOptions {
   actor?: string
 }
 
-/** Looking for more would take longer than it helps to decide. */
-const counted = 1_000
-
 const doing: Readonly<Record<BulkAction, string>> = {
   retry: 'retries',
   run: 'runs now',
@@ -30,14 +27,14 @@ export async function actOnAll(
 ): Promise<void> {
   const { output } = shell
   const query = queryOf(options, options.state ?? usual)
-  const { jobs, next } = await sluice.jobs.list({ ...query, limit: counted })
-  const found = { matching: jobs.length, more: next !== null }
-  const which = `${statesText(query.states ?? [])} ${jobs.length === 1 ? 'job' : 'jobs'}${filterText(query)}`
-  if (jobs.length === 0) {
+  const { jobs: matching, more } = await sluice.jobs.count(query)
+  const found = { matching, more }
+  const which = `${statesText(query.states ?? [])} ${matching === 1 ? 'job' : 'jobs'}${filterText(query)}`
+  if (matching === 0) {
     if (output.json) return output.record({ id: null, ...found })
     return output.note(`There are no ${which}: nothing to ${verb}.`)
   }
-  const number = next === null ? count(jobs.length) : `${count(counted)} or more`
+  const number = `${more ? 'more than ' : ''}${count(matching)}`
   const warning = `This ${doing[verb]} ${number} ${which}.`
   if (options.yes !== true) await confirmByWord(shell, { word: wordOf(query), warning })
   const { id } = await sluice.jobs.bulk(verb, query, whoOf(options))

@@ -28,6 +28,7 @@ export function jobLines(
     ...(status.error === null || told ? [] : [['error', ['yellow', errorText(status.error)]] satisfies Row]),
     ['args', argsText(status)],
     ...(status.tags.length === 0 ? [] : [['tags', status.tags.join(', ')] satisfies Row]),
+    ...(status.traceId === null ? [] : [['trace', status.traceId] satisfies Row]),
     ...(status.key === null ? [] : [['key', status.key] satisfies Row]),
     ...(status.workerId === null ? [] : [['worker', status.workerId] satisfies Row]),
     ['time', timeText(status, around.now)],

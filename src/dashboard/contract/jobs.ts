@@ -15,6 +15,12 @@ const jobQuery = {
   name,
   queue: name,
   tag: name,
+  arg: {
+    type: 'string',
+    maxLength: 2_200,
+    pattern: '^[^=]+=',
+    description: 'Only those of a name whose args have this, such as `customerId=7`.',
+  },
   fingerprint,
   within: span,
 } as const
@@ -28,6 +34,13 @@ export const jobs = {
     role: 'viewer',
     does: 'Jobs, latest first, a page at a time.',
     query: { ...jobQuery, before, limit },
+  },
+  'jobs.count': {
+    method: 'GET',
+    path: '/jobs/count',
+    role: 'viewer',
+    does: 'How many jobs there are, counted up to ten thousand.',
+    query: jobQuery,
   },
   'jobs.get': { method: 'GET', path: '/jobs/:id', role: 'viewer', does: 'One job with its attempts.', params: jobId },
   'jobs.retry': {
@@ -77,6 +90,18 @@ export const jobs = {
         required: true,
         description: 'The states in which you have seen them. Nothing is done to a job in another one.',
       },
+      reason,
+    },
+  },
+  'jobs.bulkMatching': {
+    method: 'POST',
+    path: '/jobs/bulk/matching',
+    role: 'operator',
+    does: 'Does the same to all jobs that match, in the background, when its turn comes.',
+    body: {
+      action: { type: 'string', maxLength: 10, enum: ['retry', 'run', 'cancel', 'discard'], required: true },
+      ...jobQuery,
+      states: { ...jobQuery.states, required: true },
       reason,
     },
   },

@@ -1,4 +1,4 @@
-import { SluiceError, type JobState, type JobStatus } from '../../index.ts'
+import { parseArgsFilter, SluiceError, type JobQuery, type JobState, type JobStatus } from '../../index.ts'
 import { contract } from '../contract.ts'
 import { shownRole, whoOf, type Call, type Handlers } from '../handlers.ts'
 import { includes, type Role } from '../roles.ts'
@@ -27,13 +27,37 @@ const act =
     return { job: await call.desk.act.jobs[verb](id, { ...whoOf(call), expectedState }) }
   }
 
+/** What a request says about which jobs, as the API takes it. */
+function queryOf({ states, name, queue, tag, arg, fingerprint, within }: Call<'jobs.count'>['input']): JobQuery {
+  return {
+    ...(states === undefined ? {} : { states }),
+    ...(name === undefined ? {} : { name }),
+    ...(queue === undefined ? {} : { queue }),
+    ...(tag === undefined ? {} : { tag }),
+    ...(arg === undefined ? {} : { args: parseArgsFilter(arg) }),
+    ...(fingerprint === undefined ? {} : { fingerprint }),
+    ...(within === undefined ? {} : { within: within as `${number}h` }),
+  }
+}
+
 export const jobs: Handlers<
-  'jobs' | 'jobs.get' | `jobs.${Verb}` | 'jobs.bulk' | 'failures' | 'failures.act' | 'failures.bulk'
+  | 'jobs'
+  | 'jobs.get'
+  | 'jobs.count'
+  | `jobs.${Verb}`
+  | 'jobs.bulk'
+  | 'jobs.bulkMatching'
+  | 'failures'
+  | 'failures.act'
+  | 'failures.bulk'
 > = {
-  async jobs({ input: { before, within, ...query }, visitor, desk }) {
-    const span = within === undefined ? {} : { within: within as `${number}h` }
-    const page = await desk.look.jobs.list({ ...query, ...span, before: before ?? null, limit: query.limit ?? 50 })
+  async jobs({ input, visitor, desk }) {
+    const { before = null, limit = 50 } = input
+    const page = await desk.look.jobs.list({ ...queryOf(input), before, limit })
     return { ...page, jobs: page.jobs.map((job) => ({ ...job, verbs: verbsFor(job, shownRole({ visitor, desk })) })) }
+  },
+  async 'jobs.count'({ input, desk }) {
+    return desk.look.jobs.count(queryOf(input))
   },
   async 'jobs.get'({ input: { id }, visitor, desk }) {
     const job = await desk.look.jobs.get(id)
@@ -46,6 +70,10 @@ export const jobs: Handlers<
   async 'jobs.bulk'(call) {
     const { action, ids, expectedStates } = call.input
     const { id } = await call.desk.act.jobs.bulk(action, { ids, states: expectedStates }, whoOf(call))
+    return { jobId: id }
+  },
+  async 'jobs.bulkMatching'(call) {
+    const { id } = await call.desk.act.jobs.bulk(call.input.action, queryOf(call.input), whoOf(call))
     return { jobId: id }
   },
   async failures({ desk }) {

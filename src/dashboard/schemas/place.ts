@@ -116,6 +116,7 @@ export const place = {
     environment: text,
     production: yes,
     readOnly: yes,
+    traces: nullable(text),
     database: text,
     schema: text,
     version: text,

@@ -29,7 +29,7 @@ export function confirm(question: Question): void {
 }
 
 /** Tells in a corner, and to who listens instead of looking. */
-function toast(text: string): void {
+export function toast(text: string): void {
   say(text)
 }
 

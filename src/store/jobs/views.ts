@@ -1,7 +1,6 @@
 import type { ErrorRecord } from '../../std/error-record.ts'
 import type { Json } from '../../std/json.ts'
 import { statement } from '../statement.ts'
-import { fingerprint } from './failures.ts'
 
 type LiveJobState = 'waiting' | 'scheduled' | 'blocked' | 'running'
 type EndedJobState = 'succeeded' | 'dead' | 'discarded' | 'cancelled' | 'quarantined'
@@ -33,31 +32,16 @@ export interface JobView {
   cursor: number
 }
 
-/** Which jobs. Null: any. */
-export interface JobFilter {
-  states: readonly string[]
-  name: string | null
-  queue: string | null
-  tag: string | null
-  /** Only those with the same failure. */
-  fingerprint: string | null
-  /** Only jobs before this cursor. */
-  before: number | null
-  limit: number
-  /** Of those that succeeded: only the ones of the last so many milliseconds, as there may be very many. */
-  withinMs: number
-}
-
 const priority = (column: string): string => `(array['high', 'normal', 'low'])[${column} + 1]`
 
 /** Who has claimed the job `j`: new jobs are on the list of their claim, others are marked. */
 const claimedBy = `(select k.worker_id from sluice.job_claim k
        where k.id = j.claim_id or (j.state = 0 and k.job_ids @> j.id) limit 1)`
 
-const liveState = `case when j.claim_id is not null or (j.state = 0 and l.ids @> j.id) then 'running' when j.state in (2, 3) then 'scheduled'
+export const liveState = `case when j.claim_id is not null or (j.state = 0 and l.ids @> j.id) then 'running' when j.state in (2, 3) then 'scheduled'
        when j.state = 1 then 'blocked' else 'waiting' end`
 
-const liveColumns = `j.id, c.name, q.name as queue, ${liveState} as state, ${priority('j.priority')} as priority,
+export const liveColumns = `j.id, c.name, q.name as queue, ${liveState} as state, ${priority('j.priority')} as priority,
      case when j.state = 0 and l.ids @> j.id then 1 else j.attempt end as attempt, j.crashes,
      j.args, j.tags, j.key, not exists (select from sluice.worker w where c.name = any(w.jobs)
        and w.seen_at > clock_timestamp() - interval '2 minutes') as parked,
@@ -67,25 +51,25 @@ const liveColumns = `j.id, c.name, q.name as queue, ${liveState} as state, ${pri
 
 const listed = `(select coalesce(range_agg(r), '{}') as ids from sluice.job_claim k, unnest(k.job_ids) r)`
 
-const liveFrom = `from ${listed} l
+export const liveFrom = `from ${listed} l
    cross join sluice.job j
    join sluice.job_class c on c.id = j.class_id
    join sluice.queue q on q.id = j.queue_id`
 
-const deadColumns = `d.id, c.name, q.name as queue, d.outcome as state, ${priority('d.priority')} as priority, d.attempt, d.crashes, d.args,
+export const deadColumns = `d.id, c.name, q.name as queue, d.outcome as state, ${priority('d.priority')} as priority, d.attempt, d.crashes, d.args,
      d.tags, d.key, false as parked, null::uuid as worker_id, d.reason, d.error, d.enqueued_at,
      null::timestamptz as run_at, d.finished_at, null::integer as wait_ms, null::integer as run_ms, d.id as cursor`
 
-const doneColumns = `h.id, c.name, q.name as queue, 'succeeded' as state, null::text as priority, h.attempt, 0::smallint as crashes,
+export const doneColumns = `h.id, c.name, q.name as queue, 'succeeded' as state, null::text as priority, h.attempt, 0::smallint as crashes,
      null::jsonb as args, null::text[] as tags, null::text as key, false as parked, null::uuid as worker_id,
      null::text as reason, null::jsonb as error, h.enqueued_at, null::timestamptz as run_at, h.finished_at, h.wait_ms,
      h.run_ms, (extract(epoch from h.finished_at) * 1000000)::bigint as cursor`
 
-const deadFrom = `from sluice.job_dead d
+export const deadFrom = `from sluice.job_dead d
    join sluice.job_class c on c.id = d.class_id
    join sluice.queue q on q.id = d.queue_id`
 
-const doneFrom = `from sluice.job_history h
+export const doneFrom = `from sluice.job_history h
    join sluice.job_class c on c.id = h.class_id
    join sluice.queue q on q.id = h.queue_id`
 
@@ -106,47 +90,6 @@ export const isLive = statement<{ id: number }, { live: boolean }>(
   'job.isLive',
   `select exists (select from sluice.job where id = $1) as live`,
   ({ id }) => [id],
-)
-
-const named = `($2::text is null or c.name = $2) and ($3::text is null or q.name = $3)`
-
-/** Unfinished jobs, latest first. */
-export const listLive = statement<JobFilter, JobView>(
-  'job.listLive',
-  `select ${liveColumns} ${liveFrom}
-   where ${liveState} = any($1) and ${named} and ($4::text is null or j.tags @> array[$4])
-     and ($5::bigint is null or j.id < $5)
-   order by j.id desc
-   limit $6`,
-  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit],
-)
-
-/** Jobs that ended without success, latest first. */
-export const listDead = statement<JobFilter, JobView>(
-  'job.listDead',
-  `select ${deadColumns} ${deadFrom}
-   where d.outcome = any($1) and ${named} and ($4::text is null or d.tags @> array[$4])
-     and ($5::bigint is null or d.id < $5) and ($7::text is null or ${fingerprint} = $7)
-   order by d.id desc
-   limit $6`,
-  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit, f.fingerprint],
-)
-
-/**
- * Jobs that succeeded since a moment, the last to end first; with all that ended in the same microsecond as the last of
- * them. Tags are not kept of these.
- */
-export const listDone = statement<JobFilter, JobView>(
-  'job.listDone',
-  `select ${doneColumns} ${doneFrom}
-   where 'succeeded' = any($1) and $4::text is null
-     and ($2::text is null or h.class_id = (select id from sluice.job_class where name = $2))
-     and ($3::text is null or h.queue_id = (select id from sluice.queue where name = $3))
-     and h.finished_at > statement_timestamp() - $7 * interval '1 millisecond'
-     and h.finished_at < coalesce(timestamptz 'epoch' + $5 * interval '1 microsecond', 'infinity')
-   order by h.finished_at desc
-   fetch first $6 rows with ties`,
-  (f) => [f.states, f.name, f.queue, f.tag, f.before, f.limit, f.withinMs],
 )
 
 /** An attempt that did not succeed. */

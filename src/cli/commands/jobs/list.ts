@@ -41,9 +41,9 @@ export const addList: CommandAdder = (parent, shell) => {
 async function list(shell: Shell, command: Command): Promise<void> {
   const { output } = shell
   const options = command.optsWithGlobals<ListOptions>()
-  const { state: states = liveJobStates, tag, within, limit, before = null } = options
-  if (tag !== undefined && states.includes('succeeded')) {
-    command.error('error: jobs that succeeded cannot be found by --tag: their tags are not kept')
+  const { state: states = liveJobStates, tag, arg, within, limit, before = null } = options
+  if ((tag ?? arg) !== undefined && states.includes('succeeded')) {
+    command.error('error: jobs that succeeded cannot be found by --tag or --arg: neither is kept of them')
   }
   if (within !== undefined && !states.includes('succeeded')) {
     command.error('error: --within goes with --state succeeded')

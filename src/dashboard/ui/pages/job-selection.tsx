@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
-import { change } from '../api.ts'
-import { confirm } from '../dialog.tsx'
+import { change, read } from '../api.ts'
+import { confirm, toast } from '../dialog.tsx'
 import { ChoiceBar, type Selection } from '../selection.tsx'
 import { useSession } from '../session.ts'
 import { plural } from '../figures.ts'
@@ -18,6 +18,8 @@ const texts: Record<Action, (jobs: string) => string> = {
     `${jobs} will be marked as discarded. They are kept with the history, and can be retried from there.`,
 }
 
+const dangerous = (action: Action): boolean => action === 'cancel' || action === 'discard'
+
 /** What can be done to the chosen jobs; each action names how many it is for. */
 export function JobActions({ jobs, selection }: { jobs: readonly Job[]; selection: Selection<number> }): JSX.Element {
   const { production } = useSession()
@@ -30,7 +32,7 @@ export function JobActions({ jobs, selection }: { jobs: readonly Job[]; selectio
       title: `${capital(action)} ${number}?`,
       text: `${texts[action](number)}${left === 0 ? '' : ` ${plural(left, 'chosen job is', 'chosen jobs are')} in another state and left alone.`} It happens in the background, to those that are still ${states.map(words).join(' or ')} then.`,
       verb: `${capital(action)} ${number}`,
-      danger: action === 'cancel' || action === 'discard',
+      danger: dangerous(action),
       ...(production ? { typed: `${action} ${fit.length}` } : {}),
       reason: true,
       done: `${capital(action)} of ${number} has begun`,
@@ -50,7 +52,7 @@ export function JobActions({ jobs, selection }: { jobs: readonly Job[]; selectio
           <button
             key={action}
             type="button"
-            class={action === 'cancel' || action === 'discard' ? 'danger-quiet' : ''}
+            class={dangerous(action) ? 'danger-quiet' : ''}
             onClick={() => ask(action, fit)}
           >
             {capital(action)} {plural(fit.length, 'job')}
@@ -58,5 +60,46 @@ export function JobActions({ jobs, selection }: { jobs: readonly Job[]; selectio
         )
       })}
     </ChoiceBar>
+  )
+}
+
+/** What can be done to all jobs that match, also on the other pages. They are counted before a person is asked. */
+export function MatchingActions({ jobs, asked }: { jobs: readonly Job[]; asked: URLSearchParams }): JSX.Element | null {
+  const { production } = useSession()
+  const actions = (Object.keys(texts) as Action[]).filter((action) => jobs.every(({ verbs }) => verbs.includes(action)))
+  if (actions.length === 0) return null
+  const ask = async (action: Action): Promise<void> => {
+    const { jobs: counted, more } = await read<Answer<'jobs.count'>>(`/jobs/count?${asked.toString()}`)
+    const number = `${more ? 'more than ' : ''}${plural(counted, 'job')}`
+    confirm({
+      title: `${capital(action)} all that match, ${number}?`,
+      text: `${texts[action](capital(number))} It happens in the background, to those that match when their turn comes; what is enqueued after it has begun is left alone.`,
+      verb: `${capital(action)} ${number}`,
+      danger: dangerous(action),
+      ...(production ? { typed: `${action} all` } : {}),
+      reason: true,
+      done: `${capital(action)} of ${number} has begun`,
+      run: (reason) => {
+        const { states = '', ...filter } = Object.fromEntries(asked)
+        return change('/jobs/bulk/matching', { action, ...filter, states: states.split(','), reason })
+      },
+    })
+  }
+  return (
+    <div class="choice-bar">
+      <span class="muted">There are more on other pages.</span>
+      <span class="actions">
+        {actions.map((action) => (
+          <button
+            key={action}
+            type="button"
+            class={dangerous(action) ? 'danger-quiet' : ''}
+            onClick={() => void ask(action).catch((error: Error) => toast(error.message))}
+          >
+            {capital(action)} all that match
+          </button>
+        ))}
+      </span>
+    </div>
   )
 }

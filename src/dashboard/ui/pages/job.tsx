@@ -94,6 +94,7 @@ function Detail({ job }: { job: Job }): JSX.Element {
           job.runMs !== null && ['Ran', duration(job.runMs)],
           job.key !== null && ['Concurrency key', job.key],
           job.tags.length > 0 && ['Tags', job.tags.join(', ')],
+          job.traceId !== null && ['Trace', <Trace key="t" id={job.traceId} />],
           job.workerId !== null && ['Worker', <code key="w">{job.workerId.slice(0, 8)}</code>],
         ]}
       />
@@ -110,6 +111,18 @@ function Detail({ job }: { job: Job }): JSX.Element {
         )}
       </section>
     </>
+  )
+}
+
+/** Its trace, with the way there where one is known. */
+function Trace({ id }: { id: string }): JSX.Element {
+  const { traces } = useSession()
+  const shown = <code>{id.slice(0, 8)}</code>
+  if (traces === null) return shown
+  return (
+    <a href={traces.replace('{traceId}', id)} target="_blank" rel="noreferrer">
+      {shown}
+    </a>
   )
 }
 

@@ -1,14 +1,10 @@
 import type { JSX } from 'preact'
 import type { Answer } from '../../answers.ts'
 import { useLive } from '../live.ts'
-import { Chip, Empty, Head, Shown, Table, When } from '../parts.tsx'
+import { Empty, Head, Shown } from '../parts.tsx'
 import { base, go, usePlace, withQuery, type Place } from '../router.ts'
-import { Choice, useSelection } from '../selection.tsx'
-import { duration } from '../figures.ts'
 import { capital } from '../words.ts'
-import { JobActions } from './job-selection.tsx'
-
-type Job = Answer<'jobs'>['jobs'][number]
+import { JobTable } from './job-table.tsx'
 
 /** Unfinished, succeeded and failed jobs are kept apart, and are asked for apart. */
 const views = {
@@ -26,6 +22,7 @@ const fields = [
   ['name', 'Name'],
   ['queue', 'Queue'],
   ['tag', 'Tag'],
+  ['arg', 'Args: key=value'],
 ] as const
 
 export function JobsPage(): JSX.Element {
@@ -33,11 +30,14 @@ export function JobsPage(): JSX.Element {
   const { query } = place
   const view = (Object.keys(views) as View[]).find((one) => one === query.get('view')) ?? 'unfinished'
   const asked = new URLSearchParams({ states: views[view] })
-  for (const key of ['name', 'queue', 'tag', 'before', 'within', 'fingerprint']) {
+  for (const key of ['name', 'queue', 'tag', 'arg', 'within', 'fingerprint']) {
     const value = query.get(key)
     if (value !== null && value !== '') asked.set(key, value)
   }
-  const live = useLive<Answer<'jobs'>>(`/jobs?${asked.toString()}`)
+  const page = new URLSearchParams(asked)
+  const before = query.get('before')
+  if (before !== null && before !== '') page.set('before', before)
+  const live = useLive<Answer<'jobs'>>(`/jobs?${page.toString()}`)
   return (
     <>
       <Head title="Jobs" sentence="Background work, one row each; latest first." />
@@ -68,9 +68,13 @@ export function JobsPage(): JSX.Element {
             <NoJobs view={view} filtered={asked.size > 1} />
           ) : (
             <>
-              <JobTable jobs={jobs} view={view} />
+              <JobTable
+                jobs={jobs}
+                over={view === 'succeeded' || view === 'failed'}
+                others={next === null && before === null ? undefined : asked}
+              />
               <nav class="pages" aria-label="Pages">
-                {query.get('before') !== null && <a href={base + withQuery(place, { before: undefined })}>Latest</a>}
+                {before !== null && <a href={base + withQuery(place, { before: undefined })}>Latest</a>}
                 {next !== null && <a href={base + withQuery(place, { before: String(next) })}>Older</a>}
               </nav>
             </>
@@ -120,56 +124,6 @@ function Filters({ place, view }: { place: Place; view: View }): JSX.Element {
       )}
     </form>
   )
-}
-
-function JobTable({ jobs, view }: { jobs: readonly Job[]; view: View }): JSX.Element {
-  const over = view === 'succeeded' || view === 'failed'
-  const selection = useSelection(jobs.map(({ id }) => id))
-  const choosing = jobs.some(({ verbs }) => verbs.length > 0)
-  const heads = [
-    ...(choosing ? [{ title: 'Chosen', class: 'choice' }] : []),
-    'Id',
-    'Job',
-    'State',
-    'Queue',
-    { title: 'Attempt', class: 'number' },
-    over ? 'Ended' : 'Due',
-    view === 'succeeded' ? 'Wait · run' : 'Note',
-  ]
-  return (
-    <>
-      {choosing && <JobActions jobs={jobs} selection={selection} />}
-      <Table label="Jobs" heads={heads}>
-        {jobs.map((job) => (
-          <tr key={job.id} class={choosing && selection.has(job.id) ? 'chosen' : ''}>
-            {choosing && <Choice of={selection} value={job.id} label={`Choose job ${job.id}`} />}
-            <td class="number-left">
-              <a href={`${base}/jobs/${job.id}`}>{job.id}</a>
-            </td>
-            <td class="strong">{job.name}</td>
-            <td>
-              <Chip state={job.state} />
-              {job.parked && !over && <div class="under warn-text">parked</div>}
-            </td>
-            <td>{job.queue}</td>
-            <td class="number">{job.attempt}</td>
-            <td>
-              <When at={over ? job.finishedAt : (job.runAt ?? job.enqueuedAt)} />
-            </td>
-            <td class="wide clip" title={noteOf(job)}>
-              {noteOf(job)}
-            </td>
-          </tr>
-        ))}
-      </Table>
-    </>
-  )
-}
-
-function noteOf({ error, reason, key, tags, waitMs, runMs }: Job): string {
-  if (waitMs !== null && runMs !== null) return `${duration(waitMs)} · ${duration(runMs)}`
-  if (error !== null) return `${error.name}: ${error.message}`
-  return reason ?? [...(key === null ? [] : [`key ${key}`]), ...tags.map((tag) => `#${tag}`)].join(' ')
 }
 
 function NoJobs({ view, filtered }: { view: View; filtered: boolean }): JSX.Element {
