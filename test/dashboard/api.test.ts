@@ -12,6 +12,7 @@ const ann = (): Visitor => ({ user: 'ann', role: 'viewer' })
 describe('the API of the dashboard', () => {
   let place: DashboardPlace
   const described = new Set<string>()
+  const made = (traces: string): Dashboard => createDashboard(place.sluice, { authorize: ann, traces })
   /** Asks, and shows that the answer is what the OpenAPI document says. */
   const checked = async (path: string, options: Parameters<typeof ask>[2]): ReturnType<typeof ask> => {
     const answered = await ask(place.origin, path, options)
@@ -157,7 +158,6 @@ describe('the API of the dashboard', () => {
   })
 
   test('says where traces are looked at, and refuses an address without a place for the trace', async () => {
-    const made = (traces: string): Dashboard => createDashboard(place.sluice, { authorize: ann, traces })
     for (const traces of ['tempo', 'https://tempo.example.com/trace', 'javascript:alert({traceId})']) {
       expect(() => made(traces)).toThrow(/"traces" must be an address with {traceId} in it/)
     }
