@@ -104,8 +104,11 @@ const waitTrend: QueueRule = (subject, samples, { waitMs: limit, aheadMs: thresh
   const calm = `the wait in queue ${subject} does not rise to its limit`
   if (!rises) return { ...about, verdict: 'calm', value: 0, message: calm }
   const inMs = Math.max(0, ((limit - trend.now) / trend.perMinute) * minute)
-  const course = `${formatDuration(trend.now)} → ${formatDuration(limit)} expected in ${formatDuration(inMs)}`
-  const message = `worker shortage forming in queue ${subject}: a wait (p95) of ${course}`
+  const [now, most] = [formatDuration(trend.now), formatDuration(limit)]
+  const message =
+    inMs > 0
+      ? `worker shortage forming in queue ${subject}: a wait (p95) of ${now} → ${most} expected in ${formatDuration(inMs)}`
+      : `worker shortage in queue ${subject}: a wait (p95) of ${now}, at most ${most} is right, and it rises`
   const verdict = inMs <= threshold ? 'broken' : inMs <= threshold * 1.25 ? 'near' : 'calm'
   return { ...about, verdict, value: inMs, message }
 }

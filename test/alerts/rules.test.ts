@@ -89,6 +89,17 @@ describe('the wait in a queue', () => {
     )
   })
 
+  test('is not foretold where it is already', () => {
+    const trend = judged(
+      'queue-wait-trend',
+      series(5, (minute) => ({ waitMs: 300_000 + 20_000 * minute })),
+    )
+    expect(trend).toMatchObject({ verdict: 'broken', value: 0 })
+    expect(trend?.message).toMatch(
+      /^worker shortage in queue billing: a wait \(p95\) of \d+ min.*, at most 5 min is right, and it rises$/,
+    )
+  })
+
   test.each<[string, (minute: number) => Moment]>([
     ['does not rise', () => ({ waitMs: 100_000 })],
     ['falls', (minute) => ({ waitMs: 200_000 - 20_000 * minute })],

@@ -156,6 +156,36 @@ describe('the pages of the dashboard', () => {
     expect(problems).toEqual([])
   })
 
+  test('act on all jobs that match, and show the columns that somebody wants', async () => {
+    const { origin, sluice } = place
+    const later = Array.from({ length: 60 }, (_, n) => ({ card: n % 2 === 0 ? 'even' : 'odd' }))
+    await sluice.jobs.enqueueMany(charge, later, { in: '2h', tags: ['parity'] })
+    const odd = { states: ['scheduled'], name: 'charge', tag: 'parity', args: { card: 'odd' } } as const
+    await using visited = await visit(browser, { origin, role: 'operator' })
+    const { page, problems } = visited
+    await page.goto(`${origin}/jobs?view=scheduled&name=charge&tag=parity`)
+    await page.getByText('Columns', { exact: true }).click({ timeout: 20_000 })
+    await page.getByLabel('Args', { exact: true }).check()
+    await page.getByText('{"card":"odd"}').first().waitFor()
+    expect(await axe(page)).toEqual([])
+    await page.getByLabel('All on this page').check()
+    await page.getByRole('button', { name: 'Cancel all that match' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Cancel all that match, 60 jobs?').waitFor()
+    await dialog.getByRole('button', { name: 'Leave it' }).click()
+    await page.goto(`${origin}/jobs?view=scheduled&name=charge&tag=parity&arg=card%3Dodd&before=1000000`)
+    await page.getByLabel('All on this page').check({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Cancel all that match' }).click()
+    await dialog.getByLabel('Type cancel all').fill('cancel all')
+    await dialog.getByRole('button', { name: 'Cancel 30 jobs' }).click()
+    await until('they are cancelled', async () => (await sluice.jobs.count(odd)).jobs === 0)
+    expect(await sluice.jobs.count({ states: ['scheduled'], tag: 'parity' })).toEqual({ jobs: 30, more: false })
+    // What was chosen is remembered.
+    await page.goto(`${origin}/jobs?view=scheduled`)
+    await page.getByText('{"card":"even"}').first().waitFor({ timeout: 20_000 })
+    expect(problems).toEqual([])
+  })
+
   test('ask a worker to end', async () => {
     const { origin, db } = place
     await db.query(`insert into sluice.worker (id, host, pid, version, operations, seen_at)

@@ -19,10 +19,10 @@ const views = {
 type View = keyof typeof views
 
 const fields = [
-  ['name', 'Name'],
-  ['queue', 'Queue'],
-  ['tag', 'Tag'],
-  ['arg', 'Args: key=value'],
+  ['name', 'Name', 'Name'],
+  ['queue', 'Queue', 'Queue'],
+  ['tag', 'Tag', 'Tag'],
+  ['arg', 'Something in the args, with a name: key=value', 'key=value'],
 ] as const
 
 export function JobsPage(): JSX.Element {
@@ -98,12 +98,12 @@ function Filters({ place, view }: { place: Place; view: View }): JSX.Element {
         if (typeof id === 'string' && /^\d+$/.test(id)) go(`/jobs/${id}`)
       }}
     >
-      {fields.map(([key, label], at) => (
+      {fields.map(([key, label, hint], at) => (
         <input
           key={key}
           class={at === 0 ? 'search' : ''}
           aria-label={label}
-          placeholder={label}
+          placeholder={hint}
           value={place.query.get(key) ?? ''}
           onChange={(event) => set(key, event.currentTarget.value.trim())}
         />
