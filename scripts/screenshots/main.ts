@@ -1,4 +1,5 @@
-// npm run screenshots [-- <folder>]: the pictures of docs/images, of a shop at work on a database that is made for it.
+// npm run screenshots [-- [--all] [--only jobs-] <folder>]: the pictures of docs/images, of a shop at work on a database
+// that is made for it; every page in every way, or those whose names begin so.
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +11,7 @@ import { shoot, shotsOf } from './shots.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 const { values, positionals } = parseArgs({
-  options: { all: { type: 'boolean', default: false } },
+  options: { all: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
   allowPositionals: true,
 })
 const folder = positionals[0] ?? join(root, 'docs/images')
@@ -22,6 +23,7 @@ await using served = await serveDashboard(shop.sluice, { port: 0, environment: '
 const browser = await openBrowser()
 try {
   for (const shot of shotsOf(shop.ids, values)) {
+    if (!shot.file.startsWith(values.only)) continue
     await shoot(browser, { shot, url: served.url, folder })
     say(shot.file)
   }
