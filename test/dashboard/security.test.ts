@@ -195,6 +195,8 @@ describe('security', () => {
         `/jobs?name=${value}`,
         `/jobs?states=${value}`,
         `/jobs?before=${value}`,
+        `/jobs?name=charge&arg=card%3D${value}`,
+        `/jobs?name=charge&arg=${value}%3D1`,
         `/jobs?within=${value}&states=succeeded`,
         `/operations?name=${value}`,
         `/operations?show=${value}`,
