@@ -15,13 +15,12 @@
  * is not extended beyond the no-progress limit. Nor does a process give a sign of life whose event loop has not turned
  * for that long.
  */
-import type { MessagePort } from 'node:worker_threads'
 import type { Claim } from '../store/batches.ts'
 import type { DatabaseOptions } from '../store/database.ts'
 import type { WorkerRow } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { boardBytes, loopSlot, monotonicMs, openBoard, slots, type Board } from './lease-board.ts'
-import { openRenewal } from './renewal-thread.ts'
+import { openRenewal, type Renewal } from './renewal-thread.ts'
 
 /** How long a lease is; all else follows from it. */
 export interface LeaseTimes {
@@ -70,7 +69,7 @@ export class Leases implements AsyncDisposable {
   readonly #board: Board = openBoard(new SharedArrayBuffer(boardBytes))
   readonly #held = new Map<string, AbortController>()
   readonly #freeSlots = Array.from({ length: slots }, (_, slot) => slot)
-  #line: MessagePort | undefined
+  #line: Renewal | undefined
   #pulse: NodeJS.Timeout | undefined
   #onDrain: () => void = () => undefined
 
@@ -88,7 +87,7 @@ export class Leases implements AsyncDisposable {
     this.#onDrain = onDrain
     this.#pulse = this.#beginPulse()
     this.#line = openRenewal({ ...this.#order, board: this.#board.buffer }, onDeath)
-    this.#line.on('message', (message: FromRenewal) => this.#hear(message))
+    this.#line.port.on('message', (message: FromRenewal) => this.#hear(message))
   }
 
   hold(claim: Claim): HeldClaim {
@@ -126,12 +125,7 @@ export class Leases implements AsyncDisposable {
     const line = this.#line
     this.#line = undefined
     clearInterval(this.#pulse)
-    if (line === undefined) return
-    const gone = new Promise<void>((resolve) => line.once('close', () => resolve()))
-    line.postMessage({ kind: 'stop' } satisfies ToRenewal)
-    const limit = setTimeout(() => line.close(), 3_000)
-    await gone
-    clearTimeout(limit)
+    await line?.leave()
   }
 
   #beginPulse(): NodeJS.Timeout {
@@ -146,7 +140,7 @@ export class Leases implements AsyncDisposable {
   }
 
   #tell(message: ToRenewal): void {
-    this.#line?.postMessage(message)
+    this.#line?.port.postMessage(message)
   }
 
   #hear(message: FromRenewal): void {

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads'
-import type { RenewalOrder } from './leases.ts'
+import type { RenewalOrder, ToRenewal } from './leases.ts'
 
 /** Each instance of Sluice in the process has its own line to the thread. */
 export interface RenewalLine {
@@ -21,23 +21,41 @@ interface Renewing {
 
 let renewing: Renewing | undefined
 
+/** An instance's end of its line. */
+export interface Renewal {
+  readonly port: MessagePort
+  /** Ends the renewing for this instance, within some seconds even if the thread does not answer. */
+  leave(): Promise<void>
+}
+
+/** How long the thread may take to finish a renewal before its line is cut. */
+const leaveMs = 3_000
+
 /**
  * A line to the thread, which is started if need be. The line keeps the process alive until it is closed, the thread
  * does not. `onDeath` is called when the thread ends by itself, which nothing should make it do.
  */
-export function openRenewal(order: RenewalOrder, onDeath: (error: Error) => void): MessagePort {
+export function openRenewal(order: RenewalOrder, onDeath: (error: Error) => void): Renewal {
   const used = (renewing ??= startThread())
   clearTimeout(used.goes)
   used.users.add(onDeath)
   const { port1: port, port2: end } = new MessageChannel()
-  port.once('close', () => leave(used, onDeath))
+  // A thread that dies closes its lines, which may be heard before its death is.
+  const closed = new Promise<void>((resolve) => port.once('close', () => resolve()))
   used.thread.postMessage({ order, port: end } satisfies RenewalLine, [end])
-  return port
+  const leave = async (): Promise<void> => {
+    used.users.delete(onDeath)
+    port.postMessage({ kind: 'stop' } satisfies ToRenewal)
+    const limit = setTimeout(() => port.close(), leaveMs)
+    await closed
+    clearTimeout(limit)
+    if (used.users.size === 0 && used === renewing) linger(used)
+  }
+  return { port, leave }
 }
 
-function leave(used: Renewing, onDeath: (error: Error) => void): void {
-  used.users.delete(onDeath)
-  if (used.users.size > 0 || used !== renewing) return
+function linger(used: Renewing): void {
+  clearTimeout(used.goes)
   used.goes = setTimeout(() => {
     renewing = undefined
     void used.thread.terminate()
@@ -51,9 +69,13 @@ function startThread(): Renewing {
   const thread = new Worker(new URL(`./renewal${extension}`, import.meta.url), { execArgv })
   thread.unref()
   const started: Renewing = { thread, users: new Set(), goes: undefined }
+  let cause: Error | undefined
   thread.on('error', (error) => {
+    cause = error
+  })
+  thread.once('exit', (code) => {
     if (renewing === started) renewing = undefined
-    for (const tell of started.users) tell(error)
+    for (const tell of started.users) tell(cause ?? new Error(`the thread ended with code ${code}`))
   })
   return started
 }
