@@ -84,7 +84,7 @@ export interface LimitedStretch {
   held: number
   /** The slowest pace. */
   share: number
-  /** What limited it, in the words of its last second. */
+  /** What limited it, in the words of the second in which it did so most. */
   limitedBy: string
 }
 
@@ -95,9 +95,13 @@ export function limitedStretches(trace: readonly TracePoint[]): LimitedStretch[]
     if (limitedBy === undefined) continue
     const last = stretches.at(-1)
     const goesOn = last !== undefined && last.to === second - 1 && titleOf(last.limitedBy) === titleOf(limitedBy)
-    const [count, least] = [held ? 1 : 0, Math.min(share, goesOn ? last.share : 1)]
-    if (goesOn) Object.assign(last, { to: second, held: last.held + count, share: least, limitedBy })
-    else stretches.push({ from: second, to: second, held: count, share: least, limitedBy })
+    const count = held ? 1 : 0
+    if (!goesOn) {
+      stretches.push({ from: second, to: second, held: count, share, limitedBy })
+      continue
+    }
+    const isMost = share < last.share || (held && last.held === 0)
+    Object.assign(last, { to: second, held: last.held + count }, isMost ? { share, limitedBy } : {})
   }
   return stretches
 }

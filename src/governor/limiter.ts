@@ -19,11 +19,21 @@ export interface Limiter {
 }
 
 /** The limiter in one sentence without its full stop. */
-export function limiterInWords({ title, value, unit, soft, hard, said, forMs, futile }: Limiter): string {
+export function limiterInWords(limiter: Limiter): string {
+  return `${limitInWords(limiter)}, for ${formatDuration(limiter.forMs)}${helpInWords(limiter)}`
+}
+
+/** The same where the time is told otherwise. */
+export function momentInWords(limiter: Limiter): string {
+  return `${limitInWords(limiter)}${helpInWords(limiter)}`
+}
+
+function limitInWords({ title, value, unit, soft, hard, said }: Limiter): string {
+  if (value === null) return `${title} cannot be read any more`
   const behind = said === null ? '' : ` (${said})`
-  const since = `for ${formatDuration(forMs)}`
-  if (value === null) return `${title} cannot be read any more, ${since}`
-  const limits = `slows from ${figure(soft, unit)}, stops at ${figure(hard, unit)}`
-  const help = futile ? '; pausing has not helped, so it goes on slowly' : ''
-  return `${title} is ${figure(value, unit)}${behind}, ${limits}, ${since}${help}`
+  return `${title} is ${figure(value, unit)}${behind}, slows from ${figure(soft, unit)}, stops at ${figure(hard, unit)}`
+}
+
+function helpInWords({ value, futile }: Limiter): string {
+  return futile && value !== null ? '; pausing has not helped, so it goes on slowly' : ''
 }

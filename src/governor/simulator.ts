@@ -2,7 +2,7 @@
  * The simulator: the governor's own policy on signals that never were, with a clock of its own. What it shows is what
  * a worker would do with the same readings; only the database is missing.
  */
-import { limiterInWords } from './limiter.ts'
+import { momentInWords } from './limiter.ts'
 import { chooseProbes, type LimitOptions } from './limits.ts'
 import { loadOf, nextLoad } from './load.ts'
 import { initialPace, nextPace } from './pace.ts'
@@ -96,7 +96,7 @@ export function simulateGovernor<State>(simulation: Simulation<State>): TracePoi
     sizeState = done?.state ?? sizeState
     const rowsPerSecond = Math.round(done?.rows ?? share * fullSpeed)
     work = { second, rowsPerSecond, rows: work.rows + rowsPerSecond }
-    const limitedBy = limiter && limiterInWords(limiter)
+    const limitedBy = limiter && momentInWords(limiter)
     trace.push({ second, values, share, held, load, rowsPerSecond, size: done?.size, limitedBy })
   }
   return trace

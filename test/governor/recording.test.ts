@@ -67,13 +67,15 @@ test('a stretch ends when another signal limits the work, or none', () => {
   const trace = [
     at(0, 'lag is 2 s'),
     at(1, 'lag is 3 s', true),
-    at(2, 'load is 5'),
-    at(3, undefined),
-    at(4, 'load is 5'),
+    // Held until it has been calm for a while: that is not what limited most.
+    at(2, 'lag is 0 s', true),
+    at(3, 'load is 5'),
+    at(4, undefined),
+    at(5, 'load is 5'),
   ]
   expect(limitedStretches(trace)).toEqual([
-    { from: 0, to: 1, held: 1, share: 0, limitedBy: 'lag is 3 s' },
-    { from: 2, to: 2, held: 0, share: 0.5, limitedBy: 'load is 5' },
-    { from: 4, to: 4, held: 0, share: 0.5, limitedBy: 'load is 5' },
+    { from: 0, to: 2, held: 2, share: 0, limitedBy: 'lag is 3 s' },
+    { from: 3, to: 3, held: 0, share: 0.5, limitedBy: 'load is 5' },
+    { from: 5, to: 5, held: 0, share: 0.5, limitedBy: 'load is 5' },
   ])
 })
