@@ -232,7 +232,7 @@ export class Governor implements Crew {
         if (!course.pace.held && course.heldFor !== undefined) await this.#endHold(course, course.heldFor)
         const { id, table, vacuum } = course.operation
         if (course.running > 0 && vacuum?.truncate === false) await this.#care.keepEnd(table, id)
-        await settleLanes(this.#deps.database.control, course, nowMs)
+        await settleLanes(this.#deps.database.control, course, { nowMs, cores: this.#options.cores })
       } catch (error) {
         // The next look says it again; a hold ends at its time in any case.
         this.#warn('could not say what limits an operation', error)

@@ -24,3 +24,14 @@ export function nextLanes({ lanes, most, rate, rateBelow, rateAbove, share, load
   const pays = rateAbove === undefined || rateAbove >= rate * worthwhile
   return pays && share > 0.9 && load < 0.3 ? Math.min(most, lanes + 1) : lanes
 }
+
+/**
+ * How long a number of lanes is tried. More of them than the server has cores seldom pay, and whoever tries that too
+ * soon slows a short run down.
+ */
+export function trialMs({ lanes, next, cores }: { lanes: number; next: number; cores: number }): number {
+  return next > lanes && lanes >= cores ? 10_000 : judgeMs
+}
+
+/** A number of lanes is judged after so long. */
+export const judgeMs = 1_000

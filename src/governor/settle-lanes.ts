@@ -1,10 +1,8 @@
 import type { StoreConnection } from '../store/connection.ts'
 import { lanesOf, setLanes, type LaneView } from '../store/governing.ts'
 import type { Course } from './course.ts'
-import { nextLanes } from './lanes.ts'
+import { judgeMs, nextLanes, trialMs } from './lanes.ts'
 
-/** A number of lanes is judged after so long. */
-const judgeMs = 1_000
 /** What a number of lanes brought is tried again after so long. */
 const forgetMs = 60_000
 
@@ -19,7 +17,11 @@ interface Memory {
 const memories = new WeakMap<Course, Memory>()
 
 /** Lets the lanes of an operation follow the load, where it asks for that. */
-export async function settleLanes(connection: StoreConnection, course: Course, nowMs: number): Promise<void> {
+export async function settleLanes(
+  connection: StoreConnection,
+  course: Course,
+  { nowMs, cores }: { nowMs: number; cores: number },
+): Promise<void> {
   if (course.running === 0) return
   const last = memories.get(course)
   if (last !== undefined && nowMs - last.atMs < judgeMs) return
@@ -32,7 +34,7 @@ export async function settleLanes(connection: StoreConnection, course: Course, n
   const rateOf = (count: number): number | undefined => memory.rates.get(count)?.perSecond
   const rates = { rate: rateOf(lanes), rateBelow: rateOf(lanes - 1), rateAbove: rateOf(lanes + 1) }
   const next = nextLanes({ lanes, most, ...rates, share, load: course.load })
-  if (next !== lanes && view.since_ms >= judgeMs) {
+  if (next !== lanes && view.since_ms >= trialMs({ lanes, next, cores })) {
     await setLanes(connection, { id: course.operation.id, from: lanes, to: next })
   }
 }

@@ -1,7 +1,7 @@
 import type { Key } from '../store/operations.ts'
 import type { BatchRun } from './batch-run.ts'
 import { careAfterCrash } from './isolate.ts'
-import { nextBatch } from './size.ts'
+import { carveRows, nextBatch } from './size.ts'
 import type { Units } from './stride.ts'
 import type { NextWindow } from './sub-batch.ts'
 
@@ -71,10 +71,11 @@ export function nextLook(
 
 /** Rows that the batches of an operation have at the moment. */
 export function carveSize({ operation }: Pick<BatchRun, 'operation'>): number {
-  return operation.carve_size ?? operation.batch_size
+  return carveRows(operation)
 }
 
 /** Rows of the next batch, by what is done of this one. */
 export function sizeAfter(run: Pick<BatchRun, 'operation'>, { done }: Pick<Progress, 'done'>): number {
-  return nextBatch(carveSize(run), done, run.operation.batch_size)
+  const { carve_size: size, batch_size: most } = run.operation
+  return nextBatch(size ?? most, done, most)
 }

@@ -1,5 +1,6 @@
 import type { Database } from '../store/database.ts'
 import type { Key, OperationRow } from '../store/operations.ts'
+import { keyAfter, readBounds, type Bounds } from '../targets/bounds.ts'
 import { keyAt } from '../targets/window.ts'
 import type { OperationRegistry } from './define.ts'
 import { sameKey } from './sub-batch.ts'
@@ -32,6 +33,8 @@ export class Cuts {
   /** The last key that this process has carved to, by operation. */
   readonly #carvedTo = new Map<string, Key>()
   readonly #ahead = new Map<string, Ahead>()
+  /** How the rows of operations lie; undefined: that is not known, or was wrong. */
+  readonly #bounds = new Map<string, Promise<Bounds | undefined>>()
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -62,11 +65,38 @@ export class Cuts {
     return cut !== undefined && cut.size <= size * 2 && size <= cut.size * 4 ? cut : undefined
   }
 
+  /**
+   * The cut of about that size by statistics alone, where keys are whole numbers and sizes are left to us: rows are
+   * counted when they are done, so that a batch need not be. Undefined: it has to be looked for.
+   */
+  async estimate(operation: OperationRow, size: number): Promise<Cut | undefined> {
+    const { id, carved_to: lower, carve_end: end, until, tunes_batches: tuned } = operation
+    if (end === null || until === 'empty' || !tuned) return undefined
+    const known = this.#bounds.get(id) ?? this.#read(operation)
+    this.#bounds.set(id, known)
+    const bounds = await known
+    const key = bounds && keyAfter(bounds, lower, size)
+    if (key === undefined) return undefined
+    return { upper: key < BigInt(end[0] ?? 0) ? [String(key)] : end, size }
+  }
+
+  /** A batch had many more rows than it was to have: what is known of them is not true any more. */
+  distrust({ id }: OperationRow): void {
+    this.#bounds.set(id, Promise.resolve(undefined))
+  }
+
+  async #read(operation: OperationRow): Promise<Bounds | undefined> {
+    const { database, registry } = this.#deps
+    return readBounds(database.control, await carvingWalk(registry, operation)).catch(() => undefined)
+  }
+
   async #find(
     operation: OperationRow,
     { lower, end, size }: { lower: Key; end: Key; size: number },
   ): Promise<Cut | undefined> {
     const { database, registry, carveMs: statementMs } = this.#deps
+    const estimated = await this.estimate({ ...operation, carved_to: lower }, size)
+    if (estimated !== undefined) return estimated
     const walk = await carvingWalk(registry, operation)
     const place = { walk, window: { lower, upper: end }, count: size }
     const upper = await database.control.transaction((transaction) => keyAt(transaction, place), { statementMs })

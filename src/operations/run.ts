@@ -186,8 +186,12 @@ function learnSize(
   return sizes.learn(operation.id, unit, { external: bound.effects === 'external', most, load })
 }
 
+/** A batch that was cut by statistics may have more rows than meant, but not that many times as many. */
+const farMore = 4
+
 async function finish(run: BatchRun, progress: Progress): Promise<void> {
   const { operation, sizes } = run
+  if (progress.done.rows > farMore * carveSize(run)) run.cuts.distrust(operation)
   const done = await settleFinish(run, {
     carveSize: sizeAfter(run, progress),
     tunedSize: operation.tuned_size === null ? null : sizes.rows(operation.id, operation.tuned_size),

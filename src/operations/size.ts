@@ -151,3 +151,24 @@ export function nextBatch(size: number, { rows, ms }: Unit, most: number): numbe
   const next = Math.min(Math.max(wanted, size * shrinkage), size * growth)
   return Math.max(1, Math.floor(Math.min(next, most)))
 }
+
+/** What an operation says of its batches. */
+interface Batched {
+  batch_size: number
+  carve_size: number | null
+  tunes_batches: boolean
+  lanes: number
+  rows_estimate: number
+  rows_seen: number
+}
+
+/**
+ * Rows of the batch that is carved now. Several lanes should come to their end at the same time, so that none takes more
+ * than half of its share of what is left, as far as that is known.
+ */
+export function carveRows({ batch_size, carve_size, tunes_batches, ...operation }: Batched): number {
+  const size = carve_size ?? batch_size
+  const { lanes, rows_estimate: all, rows_seen: seen } = operation
+  if (!tunes_batches || lanes === 1 || seen >= all) return size
+  return Math.min(size, Math.max(batchRows.first, Math.ceil((all - seen) / (2 * lanes))))
+}

@@ -15,6 +15,7 @@ import type { Cut, Cuts } from './cuts.ts'
 import type { OperationRegistry } from './define.ts'
 import { carveFar } from './far-reads.ts'
 import { holdOutside, isOpenFor } from './off-peak.ts'
+import { carveRows } from './size.ts'
 import { sameKey } from './sub-batch.ts'
 import { carvingWalk, governed } from './walk.ts'
 
@@ -110,8 +111,8 @@ interface NextCut extends Cut {
 /** The next cut. A look that takes too long makes the batch smaller: the next one, by whichever worker, is quicker. */
 async function nextCut(taker: Taker, operation: OperationRow): Promise<NextCut | 'nothing left' | 'too slow'> {
   const { database, carveMs, registry, cuts } = taker
-  const size = operation.carve_size ?? operation.batch_size
-  const ahead = await cuts.take(operation, size)
+  const size = carveRows(operation)
+  const ahead = (await cuts.take(operation, size)) ?? (await cuts.estimate(operation, size))
   if (ahead !== undefined) return { ...ahead, last: sameKey(ahead.upper, operation.carve_end) }
   const walk = await carvingWalk(registry, operation)
   try {

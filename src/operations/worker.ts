@@ -61,6 +61,9 @@ export class Worker {
   readonly #cuts: Cuts
   readonly #stopping = new AbortController()
   readonly #ending = new AbortController()
+  /** Slots that wait for work. */
+  readonly #naps = new Set<AbortController>()
+  #deaf: () => void = () => undefined
   #loops: Promise<unknown> | undefined
   #stopped: Promise<void> | undefined
   #gone = false
@@ -72,6 +75,7 @@ export class Worker {
     this.#cuts = new Cuts({ ...deps, carveMs: options.carveMs })
     // Everybody who sleeps in this process listens for the stop.
     setMaxListeners(0, this.#stopping.signal)
+    this.#stopping.signal.addEventListener('abort', () => this.#wake())
     const { registry, skills = { jobs: [], sweeps: [], queues: [], concurrency: 0 } } = deps
     this.#row = { id: this.id, host: hostname(), pid: process.pid, version, operations: registry.names, ...skills }
     this.#leases = new Leases({ ...options, database: deps.database.options, worker: this.#row }, deps.telemetry)
@@ -86,6 +90,8 @@ export class Worker {
     const { pid, operations, jobs, sweeps } = this.#row
     const { telemetry, keeps = { schedules: [], reconcilers: [] } } = this.#deps
     telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs, sweeps, ...keeps })
+    // What is started in this very process need not be looked for.
+    this.#deaf = telemetry.on('operation.started', () => this.#wake())
     const slots = Array.from({ length: this.#options.concurrency }, () => this.#slot())
     const chores = keepHouse({ ...this.#deps, ...this.#options, signal: this.#stopping.signal })
     this.#loops = Promise.all([...slots, chores, ...this.#crews()])
@@ -128,6 +134,7 @@ export class Worker {
     })
     await Promise.race([this.#loops, patience])
     over.abort()
+    this.#deaf()
     await this.#leases[Symbol.asyncDispose]()
     // Without a database the row is forgotten by the others after a while.
     await leave(this.#deps.database.control, { id: this.id }).catch(() => undefined)
@@ -163,7 +170,15 @@ export class Worker {
       // What has ended may have freed a table for another one.
       if (await settleOperations(this.#deps)) return
     }
-    await sleep(pollMs * (0.8 + Math.random() * 0.4), signal)
+    if (signal.aborted) return
+    const nap = new AbortController()
+    this.#naps.add(nap)
+    await sleep(pollMs * (0.8 + Math.random() * 0.4), nap.signal)
+    this.#naps.delete(nap)
+  }
+
+  #wake(): void {
+    for (const nap of this.#naps) nap.abort()
   }
 
   #taker(): Taker {

@@ -50,6 +50,9 @@ export interface OperationRow {
   tuned_size: number | null
   /** The hours in which it may run; null: at any time. */
   run_window: string | null
+  /** Rows of the table at the start, and those that finished batches have passed. */
+  rows_estimate: number
+  rows_seen: number
   /** `created_at` with its microseconds. */
   created_text: string
 }

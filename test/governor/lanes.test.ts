@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { defineOperation, defineProbe, sql } from '../../src/index.ts'
-import { nextLanes } from '../../src/governor/lanes.ts'
+import { nextLanes, trialMs } from '../../src/governor/lanes.ts'
 import { until } from '../support/wait.ts'
 import { alone, testProfile } from '../support/worker.ts'
 import { counters, working } from '../support/working.ts'
@@ -21,6 +21,13 @@ test.each([
   ['never less than one', { ...calm, lanes: 1, load: 1 }, 1],
 ])('%s', (_, state, lanes) => {
   expect(nextLanes(state)).toBe(lanes)
+})
+
+test('a number of lanes is tried for a second, and more of them than cores are tried late', () => {
+  expect(trialMs({ lanes: 1, next: 2, cores: 2 })).toBe(1_000)
+  expect(trialMs({ lanes: 3, next: 2, cores: 2 })).toBe(1_000)
+  expect(trialMs({ lanes: 2, next: 3, cores: 2 })).toBe(10_000)
+  expect(trialMs({ lanes: 4, next: 5, cores: 2 })).toBe(10_000)
 })
 
 test('automatic lanes become fewer under stress and more again afterwards, and a number ends that', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { defineOperation, sql, type OperationDefinition } from '../../src/index.ts'
 import { Cuts } from '../../src/operations/cuts.ts'
@@ -8,6 +9,7 @@ import { openDatabase } from '../../src/store/database.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { ungoverned } from '../support/ungoverned.ts'
+import { testProfile } from '../support/worker.ts'
 import { counters, working } from '../support/working.ts'
 
 const shape = { name: 'count', table: 'counters', batchSize: 100, subBatchSize: 20 } as const
@@ -80,4 +82,48 @@ test('batches that were cut ahead cover every row once', async () => {
   await sluice.operations.start(lanes)
   expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 5_000, rowsChanged: 5_000, batches: 50 })
   expect(await db.value('select count(*)::int from counters where n <> 1')).toBe(0)
+})
+
+const left = defineOperation({ name: 'count', table: 'counters', perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+
+test('where sizes are left to us, batches are cut by statistics, until those are found to be wrong', async () => {
+  await using db = await counters(1_000)
+  await db.query('analyze counters')
+  await using stage = await takeFirst(db, left)
+  const { cuts, taken } = stage
+  const next = { ...taken.operation, carved_to: ['400'] }
+  expect(await cuts.estimate(next, 100)).toEqual({ upper: ['500'], size: 100 })
+  expect(await cuts.estimate(next, 10_000)).toEqual({ upper: ['1000'], size: 10_000 })
+  // Whoever names a size gets batches of that size, and an end that moves has to be looked for.
+  expect(await cuts.estimate({ ...next, tunes_batches: false }, 100)).toBeUndefined()
+  expect(await cuts.estimate({ ...next, until: 'empty' }, 100)).toBeUndefined()
+  cuts.distrust(next)
+  expect(await cuts.estimate(next, 100)).toBeUndefined()
+})
+
+test('rows that came after the statistics are in exactly one batch, too', async () => {
+  await using db = await counters(1_000)
+  await db.query('analyze counters')
+  await db.query('insert into counters (id) select generate_series(1001, 120000)')
+  const both = { name: 'count', table: 'counters', lanes: 2 } as const
+  const lanes = defineOperation({ ...both, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+  const { sluice, events } = working(db, [lanes])
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(lanes)
+  const { batches, ...done } = await events.event('operation.finished')
+  expect(done).toMatchObject({ rowsSeen: 120_000, rowsChanged: 120_000 })
+  expect(batches).toBeGreaterThanOrEqual(3)
+  expect(await db.value('select count(*)::int from counters where n <> 1')).toBe(0)
+})
+
+test('what is started in the process of a worker is not looked for', async () => {
+  await using db = await counters(100)
+  const { sluice, events } = working(db, [count], { worker: { ...testProfile.worker, poll: '1h' } })
+  await using _ = sluice
+  await sluice.start()
+  await events.event('worker.started')
+  await sleep(300)
+  await sluice.operations.start(count)
+  expect(await events.event('operation.finished')).toMatchObject({ rowsChanged: 100 })
 })

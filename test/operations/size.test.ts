@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { learn, shrink, sizing, type Aim, type Sizing } from '../../src/operations/size.ts'
+import { carveRows, learn, shrink, sizing, type Aim, type Sizing } from '../../src/operations/size.ts'
 
 const aim: Aim = { targetMs: 50, limitMs: 250, most: 1_000_000 }
 
@@ -87,5 +87,20 @@ describe('the size of a unit', () => {
     const start = sizing(1_000)
     expect(learn(start, { rows: 0, ms: 3 }, aim)).toBe(start)
     expect(learn(start, { rows: 10, ms: 0.1 }, aim).rows).toBeLessThanOrEqual(1_000)
+  })
+})
+
+describe('the rows of a batch', () => {
+  const tuned = { batch_size: 2_000_000, carve_size: 800_000, tunes_batches: true, rows_seen: 0 }
+
+  test.each([
+    ['as found, for one lane', { lanes: 1, rows_estimate: 1_000_000 }, 800_000],
+    ['half of a share of what is left, for several', { lanes: 2, rows_estimate: 1_000_000 }, 250_000],
+    ['as found while much is left', { lanes: 2, rows_estimate: 10_000_000 }, 800_000],
+    ['never few', { lanes: 8, rows_estimate: 100_000 }, 50_000],
+    ['as found when more rows were seen than estimated', { lanes: 2, rows_estimate: 10, rows_seen: 11 }, 800_000],
+    ['as the definition says', { lanes: 2, rows_estimate: 10, tunes_batches: false, carve_size: null }, 2_000_000],
+  ])('%s', (_, operation, rows) => {
+    expect(carveRows({ ...tuned, ...operation })).toBe(rows)
   })
 })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
+import type { Connection } from '../../src/store/connection.ts'
 import { templateName, withDatabase, workerPassword } from './cluster.ts'
 
 /** A database of its own for one test, with our schema in it. */
@@ -38,6 +39,14 @@ export async function testDatabase(clusterUrl: string = inject('clusterUrl')): P
     },
   }
 }
+
+/** The database as our modules see it. */
+export const asConnection = (db: TestDatabase): Connection => ({
+  async query(text, values) {
+    const rows = await db.query<Record<string, unknown>>(text, values)
+    return { rows, rowCount: rows.length }
+  },
+})
 
 function asWorker(url: string): string {
   const changed = new URL(url)

@@ -1,18 +1,10 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import type { Connection } from '../../src/store/connection.ts'
 import { readHistogram, type Histogram } from '../../src/targets/histogram.ts'
 import { resolveCursor } from '../../src/targets/cursor.ts'
 import { describeTable } from '../../src/targets/table.ts'
 import { keyAt, lastKey, type Walk } from '../../src/targets/window.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-
-const asConnection = (db: TestDatabase): Connection => ({
-  async query(text, values) {
-    const rows = await db.query<Record<string, unknown>>(text, values)
-    return { rows, rowCount: rows.length }
-  },
-})
+import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 
 async function walkOf(db: TestDatabase, table: string): Promise<Walk> {
   const shape = await describeTable(asConnection(db), table)

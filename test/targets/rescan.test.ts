@@ -1,12 +1,11 @@
 import sql, { raw, type Sql } from 'sql-template-tag'
 import { expect, test } from 'vitest'
-import type { Connection } from '../../src/store/connection.ts'
 import type { Key } from '../../src/store/operations.ts'
 import { sliceOf } from '../../src/targets/change.ts'
 import { resolveCursor } from '../../src/targets/cursor.ts'
 import { describeTable } from '../../src/targets/table.ts'
 import { keyAt, lastKey, type KeyWindow, type Walk } from '../../src/targets/window.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 
 const rows = 50_000
 const size = 500
@@ -20,13 +19,6 @@ interface Plan {
   'Rows Removed by Index Recheck'?: number
   Plans?: Plan[]
 }
-
-const asConnection = (db: TestDatabase): Connection => ({
-  async query(text, values) {
-    const found = await db.query<Record<string, unknown>>(text, values)
-    return { rows: found, rowCount: found.length }
-  },
-})
 
 /** Rows of 40 owners with about 1,250 moments each: most windows lie within one owner, some across two. */
 async function walked(db: TestDatabase): Promise<Walk> {

@@ -1,18 +1,10 @@
 import sql, { raw } from 'sql-template-tag'
 import { expect, test } from 'vitest'
-import type { Connection } from '../../src/store/connection.ts'
 import type { Key } from '../../src/store/operations.ts'
 import { resolveCursor } from '../../src/targets/cursor.ts'
 import { describeTable } from '../../src/targets/table.ts'
 import { countRows, keyAt, lastKey, within, type Walk } from '../../src/targets/window.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-
-const asConnection = (db: TestDatabase): Connection => ({
-  async query(text, values) {
-    const rows = await db.query<Record<string, unknown>>(text, values)
-    return { rows, rowCount: rows.length }
-  },
-})
+import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 
 /** Walks a table in windows of `size` rows and marks every row of each window; gives the number of windows. */
 async function markAll(db: TestDatabase, walk: Walk, size: number): Promise<number> {

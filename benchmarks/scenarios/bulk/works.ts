@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { backfill, expire, Sluice, sql, type OperationDefinition, type SluiceConfig } from '../../../src/index.ts'
+import type * as SluiceModule from '../../../src/index.ts'
+import type { OperationDefinition, SluiceConfig } from '../../../src/index.ts'
 import { connected } from '../../database.ts'
 import type { Case } from '../events-table.ts'
 
@@ -23,6 +25,10 @@ export interface Way {
   /** The cases that it is for; else all. */
   only?: readonly string[]
 }
+
+/** As users have it: the built package. */
+const built = new URL('../../../dist/index.js', import.meta.url).href
+const { backfill, expire, Sluice, sql } = (await import(built)) as typeof SluiceModule
 
 const isAged = `created_at < now() - interval '90 days'`
 const isUnchecked = `checked is distinct from true`
@@ -99,7 +105,7 @@ function keyset(size: number, pauseMs: number): Way['work'] {
           const upper: string | null = await nextKey(client, at, size)
           done(await change(client, at, upper))
           at = upper
-          await new Promise((resolve) => setTimeout(resolve, pauseMs))
+          await sleep(pauseMs)
         }
         return !over.aborted
       }),
@@ -121,15 +127,18 @@ type Choices = Partial<
   Pick<Parameters<typeof backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride' | 'commit'>
 >
 
-/** A worker in this process that looks for work often: at the default of 2 s a short run would be all waiting. */
+/** A worker is there for days; what it does in its first second is not part of an operation. */
+const settleMs = 1_000
+
+/** A worker in this process, with as many slots as lanes may pay here. */
 function sluiceWith(choices: Choices, config: SluiceConfig = {}): Way['work'] {
   return async ({ url, case: what, done, over, timed }) => {
     const operation = definitionOf(what, choices)
-    // No more slots than lanes pay for here: one without work looks for some again and again.
-    const worker = { concurrency: choices.lanes === 'auto' ? 4 : 1, poll: 50 }
+    const worker = { concurrency: choices.lanes === 'auto' ? 4 : 1 }
     await using sluice = new Sluice({ database: url, operations: [operation], worker, ...config })
     sluice.on('sub-batch.committed', ({ rowsChanged }) => done(rowsChanged))
     await sluice.start()
+    await sleep(settleMs)
     const ended = new Promise<boolean>((resolve, reject) => {
       sluice.on('operation.finished', () => resolve(true))
       sluice.on('operation.failed', ({ error }) => reject(new Error(`the operation failed: ${error.message}`)))
