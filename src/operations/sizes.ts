@@ -12,6 +12,7 @@ interface Circumstances {
 export class Sizes {
   readonly #found = new Map<string, Sizing>()
   readonly #looks = new Map<string, number>()
+  readonly #striding = new Set<string>()
 
   /** Rows of the next sub-batch; `known`: what others have found, for who has found nothing yet. */
   rows(operationId: string, known: number): number {
@@ -36,6 +37,16 @@ export class Sizes {
   /** What was last said of it. */
   lastLook(operationId: string): number | undefined {
     return this.#looks.get(operationId)
+  }
+
+  /** Windows of the operation are done in strides. */
+  strode(operationId: string): void {
+    this.#striding.add(operationId)
+  }
+
+  /** Whether that was said of it. */
+  strides(operationId: string): boolean {
+    return this.#striding.has(operationId)
   }
 
   /** A sub-batch ran into a limit. */

@@ -49,12 +49,14 @@ export interface StrideFacts {
   lanes: number | 'auto'
   indexes: Surroundings['indexes']
   pages: Pages
+  /** Rows have been done so before: an analyze then finds them out of order, and says nothing of those ahead. */
+  begun?: boolean
 }
 
 const no = (why: string): StrideChoice => ({ of: 1, why })
 
 /** Chooses by what is known. */
-export function chooseStride({ changes, lanes, indexes, pages }: StrideFacts): StrideChoice {
+export function chooseStride({ changes, lanes, indexes, pages, begun = false }: StrideFacts): StrideChoice {
   const { stride = 1 } = changes
   if (changes.kind !== 'update' || stride === 1) return no('it was not asked for')
   if (stride !== 'auto') return { of: stride, why: 'the definition says so' }
@@ -68,7 +70,7 @@ export function chooseStride({ changes, lanes, indexes, pages }: StrideFacts): S
   if (pages.rowsPerPage === 0) return no('there are no statistics of the table')
   if (pages.rowsPerPage < fewestRows) return no('there are few rows on a page')
   if (pages.filled <= halfFull) return no('pages have room for all new versions')
-  if (Math.abs(pages.correlation) < leastCorrelation) return no('rows do not lie in the order of their keys')
+  if (!begun && Math.abs(pages.correlation) < leastCorrelation) return no('rows do not lie in the order of their keys')
   if (pages.heldBy !== null) return no(`an old snapshot keeps pages from being cleaned up: ${pages.heldBy}`)
   return { of: Math.min(most, Math.floor(pages.rowsPerPage)), why: 'pages are full, and no index has to change' }
 }
@@ -89,7 +91,7 @@ const none: Strides = { of: 1, rowsPerPage: 0 }
 
 /** The choice for one batch: what holds now. Whoever died on these rows is followed without strides. */
 export async function strideOf(run: BatchRun, { scope, change }: Planned): Promise<Strides> {
-  const { definition, operation, batch, walk, database } = run
+  const { definition, operation, batch, walk, database, sizes } = run
   const { changes } = definition
   const [column] = walk.cursor.columns
   if (changes.kind !== 'update' || (changes.stride ?? 1) === 1 || batch.pass > 1 || batch.crashes > 0) return none
@@ -98,10 +100,12 @@ export async function strideOf(run: BatchRun, { scope, change }: Planned): Promi
     readPages(database.control, walk.table, column),
     readSurroundings(database.control, walk.table),
   ])
-  const { of } = chooseStride({ changes, lanes: operation.lanes, indexes, pages })
+  const begun = sizes.strides(operation.id)
+  const { of } = chooseStride({ changes, lanes: operation.lanes, indexes, pages, begun })
   if (of === 1 || change?.kind !== 'update') return none
   const window = { lower: batch.checkpoint, upper: batch.upper_key }
   const settled = await settles(database.work, { walk, window, scope }, change.set)
+  if (settled) sizes.strode(operation.id)
   return settled ? { of, rowsPerPage: pages.rowsPerPage } : none
 }
 

@@ -32,6 +32,8 @@ describe('the choice', () => {
     ['half empty pages', pages({ filled: 0.45 }), 1],
     ['rows in the opposite order', pages({ correlation: -0.99 }), 10],
     ['rows in no order', pages({ correlation: 0.1 }), 1],
+    ['rows that strides have put out of order', of({ pages: { ...facts.pages, correlation: 0.1 }, begun: true }), 10],
+    ['an old snapshot, also after strides', of({ pages: { ...facts.pages, heldBy: 'pid 7' }, begun: true }), 1],
     ['a snapshot that is held', pages({ heldBy: 'pid 7' }), 1],
     ['a partitioned table', pages({ plain: false }), 1],
     ['several lanes', of({ lanes: 2 }), 1],

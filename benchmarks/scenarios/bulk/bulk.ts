@@ -165,8 +165,12 @@ export function speedOf({ rows, ms }: BulkRun): number {
   return (rows * 1_000) / ms
 }
 
-/** How much longer a row took in the last tenth of the marks than in the first; NaN where there are few marks. */
-export function slowdownOf({ marks }: BulkRun): number {
+/**
+ * How much longer a row took in the last tenth of the steps that changed some than in the second tenth; NaN where there
+ * are few. Steps over rows that are not to be changed do not count.
+ */
+export function slowdownOf({ marks: all }: BulkRun): number {
+  const marks = all.filter(([, rows], i) => rows > (all[i - 1]?.[1] ?? 0))
   const tenth = Math.floor(marks.length / 10)
   if (tenth < 2) return Number.NaN
   const perRow = (from: number, to: number): number => {
