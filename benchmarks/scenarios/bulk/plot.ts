@@ -4,13 +4,30 @@ import type { BulkOutcome, BulkRun } from './bulk.ts'
 const [width, height, left, gap] = [760, 110, 210, 34]
 const buckets = 40
 
-/** Rows per second, and the application's p99 where there is one, over the time of the first run of each way: as SVG. */
+/** What is drawn of one way. */
+interface Drawn {
+  variant: string
+  run: BulkRun
+  speeds: number[]
+  harms: number[]
+}
+
+/**
+ * Rows per second, and the application's p99 where there is one, over the time of the first run of each way: as SVG. All
+ * ways have the same scale.
+ */
 export function bulkPlot({ measured, outcomes }: BulkOutcome): string {
-  const rows = outcomes.map(({ variant, runs }, i) => {
-    const [run] = runs
-    return run === undefined ? '' : panel(variant, run, 40 + i * (height + gap))
-  })
-  const total = 60 + outcomes.length * (height + gap)
+  const drawn = outcomes.flatMap(({ variant, runs: [run] }): Drawn[] =>
+    run === undefined
+      ? []
+      : [{ variant, run, speeds: speedsOf(run), harms: run.beats.length === 0 ? [] : harmsOf(run) }],
+  )
+  const top = {
+    speed: mostOf(drawn.flatMap(({ speeds }) => speeds)),
+    harm: mostOf(drawn.flatMap(({ harms }) => harms)),
+  }
+  const rows = drawn.map((way, i) => panel(way, top, 40 + i * (height + gap)))
+  const total = 60 + drawn.length * (height + gap)
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + 20} ${total}" font-family="sans-serif" font-size="12">`,
     `<rect width="100%" height="100%" fill="white"/>`,
@@ -21,20 +38,18 @@ export function bulkPlot({ measured, outcomes }: BulkOutcome): string {
   ].join('\n')
 }
 
-function panel(variant: string, run: BulkRun, top: number): string {
-  const speeds = speedsOf(run)
-  const harms = run.beats.length === 0 ? [] : harmsOf(run)
-  const fastest = Math.max(...speeds, 1)
-  const worst = Math.max(...harms.filter(Number.isFinite), 1)
+const mostOf = (values: readonly number[]): number => Math.max(...values.filter(Number.isFinite), 1)
+
+function panel({ variant, run, speeds, harms }: Drawn, top: { speed: number; harm: number }, y: number): string {
   return [
-    `<g transform="translate(0 ${top})">`,
+    `<g transform="translate(0 ${y})">`,
     `<text x="10" y="16">${escaped(variant)}</text>`,
     `<text x="10" y="34" fill="#555">${(run.ms / 1_000).toFixed(1)} s${run.complete ? '' : ', stopped'}</text>`,
-    `<text x="10" y="52" fill="#2563eb">up to ${Math.round(fastest).toLocaleString('en-US')}/s</text>`,
-    harms.length === 0 ? '' : `<text x="10" y="70" fill="#dc2626">up to ${worst.toFixed(1)} ms</text>`,
+    `<text x="10" y="52" fill="#2563eb">up to ${Math.round(mostOf(speeds)).toLocaleString('en-US')}/s</text>`,
+    harms.length === 0 ? '' : `<text x="10" y="70" fill="#dc2626">up to ${mostOf(harms).toFixed(1)} ms</text>`,
     `<rect x="${left}" y="0" width="${width}" height="${height}" fill="none" stroke="#ddd"/>`,
-    line(speeds, fastest, '#2563eb'),
-    harms.length === 0 ? '' : line(harms, worst, '#dc2626'),
+    line(speeds, top.speed, '#2563eb'),
+    harms.length === 0 ? '' : line(harms, top.harm, '#dc2626'),
     '</g>',
   ].join('\n')
 }
@@ -47,8 +62,15 @@ function line(values: readonly number[], top: number, colour: string): string {
   return `<polyline fill="none" stroke="${colour}" stroke-width="1.5" points="${points.join(' ')}"/>`
 }
 
+/** The rows of a step are taken to be done evenly over its time: the step of a big statement is all of it. */
 function speedsOf({ marks, ms }: BulkRun): number[] {
-  const rowsAt = (at: number): number => marks.findLast(([mark]) => mark <= at)?.[1] ?? 0
+  const steps: BulkRun['marks'] = [[0, 0], ...marks]
+  const rowsAt = (at: number): number => {
+    const next = steps.findIndex(([mark]) => mark > at)
+    const [[fromMs, from] = [0, 0], [toMs, to] = [0, 0]] =
+      next === -1 ? steps.slice(-1) : steps.slice(next - 1, next + 1)
+    return next === -1 ? from : from + ((to - from) * (at - fromMs)) / (toMs - fromMs)
+  }
   const step = ms / buckets
   return Array.from({ length: buckets }, (_, i) => ((rowsAt((i + 1) * step) - rowsAt(i * step)) * 1_000) / step)
 }
