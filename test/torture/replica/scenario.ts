@@ -24,6 +24,8 @@ export interface ReplicaPlan {
   hard: number
   /** Limits for the lag in time; without them, the usual ones. */
   lag?: { soft: Duration; hard: Duration }
+  /** How often the governor looks; without it, once a second. */
+  every?: Duration
   /** What the operation may log in a second, so that its speed does not depend on the machine. */
   walBytesPerSecond?: number
 }
@@ -62,6 +64,7 @@ export async function freezeReplica({
   soft,
   hard,
   lag,
+  every,
   ...budget
 }: ReplicaPlan): Promise<ReplicaOutcome> {
   await using db = await testDatabase(pair.primary.url)
@@ -76,7 +79,7 @@ export async function freezeReplica({
   await until('the replica has caught up', async () => (await pair.lagBytes()) === 0, 60_000)
   const quiet = { activeSessions: false, commitTime: false, checkpoints: false }
   const limits = { replicaBytes: { soft, hard }, ...(lag && { replicaLag: lag }), ...quiet }
-  const patterns = `const patterns = ${JSON.stringify({ governor: { limits }, budget })}`
+  const patterns = `const patterns = ${JSON.stringify({ governor: { limits, ...(every && { every }) }, budget })}`
   await using running = await spawnWorker({ url: db.workerUrl, operations: worker, patterns, profile: testProfile })
   await running.events.event('worker.started')
   const watching = new Watch(db, pair)
