@@ -87,6 +87,7 @@ export class Cuts {
 
   async #read(operation: OperationRow): Promise<Bounds | undefined> {
     const { database, registry } = this.#deps
+    // One can do without: the end of a batch is then looked for.
     return readBounds(database.control, await carvingWalk(registry, operation)).catch(() => undefined)
   }
 

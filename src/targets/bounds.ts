@@ -1,5 +1,4 @@
 import type { Connection } from '../store/connection.ts'
-import { sqlstate } from '../store/sqlstate.ts'
 import type { Key } from '../store/operations.ts'
 import type { Walk } from './window.ts'
 
@@ -26,15 +25,9 @@ const boundsSql = `
 export async function readBounds(connection: Connection, { table, cursor, only }: Walk): Promise<Bounds | undefined> {
   const [column] = cursor.columns
   if (cursor.columns.length !== 1 || only !== undefined || !wholeNumbers.has(cursor.types[0] ?? '')) return undefined
-  try {
-    const { rows } = await connection.query(boundsSql, [table, column])
-    const [found] = rows as { rows: number; bounds: string[] }[]
-    return found && { rows: found.rows, bounds: found.bounds.map(BigInt) }
-  } catch (error) {
-    // One can do without; only a lost connection concerns the caller.
-    if (sqlstate(error) === undefined) throw error
-    return undefined
-  }
+  const { rows } = await connection.query(boundsSql, [table, column])
+  const [found] = rows as { rows: number; bounds: string[] }[]
+  return found && { rows: found.rows, bounds: found.bounds.map(BigInt) }
 }
 
 /**
