@@ -86,7 +86,7 @@ export async function judge(remains: Remains): Promise<Omit<Outcome, 'hits' | 'e
     ...(await effects(db, acknowledged)),
     ...sightings,
     overlaps: await db.value<number>(overlaps),
-    ...attempts(scene, await db.query<Crash>(crashes)),
+    ...attempts(scene, await db.query<Setback>(setbacks)),
     robbed: harm.every((name) => name === 'kill' || name === 'stop') ? robbed(scene) : 0,
     dead: await count(`sluice.job_dead where outcome <> 'quarantined' or crashes < 3`),
     quarantined: await count(`sluice.job_dead where outcome = 'quarantined'`),
@@ -137,27 +137,32 @@ const overlaps = `
   )
   select count(*)::int from level where open > split_part(key, ':', 1)::int`
 
-interface Crash {
+interface Setback {
   jobId: number
   attempt: number
   workerId: string
+  verdict: string
 }
 
-const crashes = `
-  select job_id::int as "jobId", attempt, worker_id as "workerId" from sluice.job_attempt where verdict = 'crash'`
+const setbacks = `
+  select job_id::int as "jobId", attempt, worker_id as "workerId", verdict from sluice.job_attempt`
 
 const key = ({ jobId, attempt }: { jobId?: number; attempt?: number }): string => `${jobId}:${attempt}`
 
-/** An attempt is written off with the worker that runs it, and cannot end its job after that. */
-function attempts({ fleet }: Scene, writtenOff: Crash[]): { undead: number; mistaken: number } {
-  const finished = new Set(fleet.said('job.finished').map(key))
+/**
+ * An attempt is written off with the worker that runs it, and cannot end its job after that. One that counts as none
+ * (its connection broke, its worker stopped) leaves its number to the next one, which may be another worker's.
+ */
+function attempts({ fleet }: Scene, records: Setback[]): { undead: number; mistaken: number } {
   const pids = new Map(fleet.said('worker.started').map(({ workerId, pid }) => [workerId, pid]))
-  const starters = new Map(fleet.said('job.started').map((said) => [key(said), said.pid]))
-  const undead = writtenOff.filter((crash) => finished.has(key(crash))).length
-  const mistaken = writtenOff.filter((crash) => {
-    const [starter, blamed] = [starters.get(key(crash)), pids.get(crash.workerId)]
-    return starter !== undefined && blamed !== undefined && starter !== blamed
-  }).length
+  const written = new Set(records.map((record) => `${key(record)} ${pids.get(record.workerId)}`))
+  const writtenOff = new Set(records.filter(({ verdict }) => verdict === 'crash').map(key))
+  const released = new Set(fleet.said('job.released').map(({ jobId, pid }) => `${jobId} ${pid}`))
+  const undead = fleet.said('job.finished').filter((said) => writtenOff.has(key(said))).length
+  const mistaken = fleet
+    .said('job.started')
+    .filter((said) => writtenOff.has(key(said)))
+    .filter((said) => !written.has(`${key(said)} ${said.pid}`) && !released.has(`${said.jobId} ${said.pid}`)).length
   return { undead, mistaken }
 }
 
