@@ -3,8 +3,10 @@
  *
  * The time of a unit is a fixed part (round trips, the wait for the disk, what the handler does once) and one that
  * grows with its rows. The controller tells the two apart by units of different sizes and aims the second at the
- * target: making a unit smaller does not help against the first. Throughput is remembered by its logarithm, quick to
- * fall and slow to rise, so that one odd unit does little and a database that has become slow is believed at once.
+ * target: making a unit smaller does not help against the first. So rows take at least as long as the fixed part, and
+ * where units of one size have long taken more than their target, a larger one finds out what part is fixed. Throughput
+ * is remembered by its logarithm, quick to fall and slow to rise, so that one odd unit does little and a database that
+ * has become slow is believed at once.
  */
 
 /** What is known of the units of one operation. */
@@ -60,7 +62,7 @@ interface FoundByDefault {
 const batchMs = 5_000
 
 /** How long the rows of a sub-batch may take: while nobody else needs the database, and while others do. */
-const [idleMs, busyMs] = [100, 2]
+const [idleMs, busyMs] = [100, 15]
 
 /** The target at a load from 0 to 1. Times are compared by their ratio, so it falls evenly by ratio. */
 export function targetMs(load: number): number {
@@ -104,17 +106,24 @@ export function shrink(sized: Sizing): Sizing {
   return { ...sized, rows, rate: sized.rate - Math.LN2, frozen: frozenUnits }
 }
 
-function nextRows({ rows, fixedMs, rate, frozen, walPerRow }: Sizing, unit: Unit, aim: Aim): number {
-  const rowsMs = Math.min(aim.targetMs, Math.max(aim.limitMs - fixedMs, aim.limitMs / 4))
+function nextRows(sized: Sizing, unit: Unit, aim: Aim): number {
+  const { rows, fixedMs, rate, frozen, walPerRow } = sized
+  const rowsMs = Math.min(Math.max(aim.targetMs, fixedMs), Math.max(aim.limitMs - fixedMs, aim.limitMs / 4))
   const wanted = Math.exp(rate) * rowsMs
   const ceiling =
     aim.walBytes === undefined || walPerRow === 0 ? aim.most : Math.min(aim.most, aim.walBytes / walPerRow)
   const clamp = (value: number): number => Math.max(1, Math.floor(Math.min(value, ceiling)))
+  if (frozen === 0 && isPuzzling(sized, unit, aim)) return clamp(rows * growth)
   if (Math.abs(wanted / rows - 1) < deadBand) return clamp(rows)
   // What was smaller than it should have been, the last of a batch, says nothing about more rows than were wanted.
   const grown = unit.rows * growth < rows ? rows : rows * growth
   const next = Math.min(Math.max(wanted, rows * shrinkage), grown)
   return clamp(frozen > 0 ? Math.min(next, rows) : next)
+}
+
+/** Units of one size have long taken more than their target: either a part is fixed, or rows are slow. */
+function isPuzzling({ units, means }: Sizing, { ms }: Unit, { targetMs: target, limitMs }: Aim): boolean {
+  return units >= firstUnits && !isTelling(means) && ms > 1.25 * target && ms * growth <= limitMs
 }
 
 /** Whether the database has become another one: what was learned about the parts of a unit's time mixes both. */
@@ -135,10 +144,11 @@ function remember({ means, units }: Sizing, { rows, ms }: Unit): Sizing['means']
 
 /** Where the line through the last units meets zero rows; units of one size say nothing of it. */
 function fixedPart({ fixedMs }: Sizing, means: Sizing['means']): number {
-  const telling = means.variance > (means.rows * 0.1) ** 2
-  const found = telling ? means.ms - (means.covariance / means.variance) * means.rows : fixedMs
+  const found = isTelling(means) ? means.ms - (means.covariance / means.variance) * means.rows : fixedMs
   return Math.min(Math.max(found, 0), means.ms * 0.9)
 }
+
+const isTelling = ({ rows, variance }: Sizing['means']): boolean => variance > (rows * 0.1) ** 2
 
 function ease(before: number, value: number, units: number): number {
   return units === 0 ? value : before + slow * (value - before)

@@ -47,6 +47,32 @@ describe('the size of a unit', () => {
     expect(last(path)).toBeGreaterThanOrEqual(300)
   })
 
+  test('does not fall to nothing where all but a little of the time is fixed, and noisy', () => {
+    const fixed = database({ fixedMs: 3, perMs: 600, noise: 0.8 })
+    const spiked = (rows: number, i: number): number => fixed(rows) + (i % 31 === 0 ? 5 + (i % 17) : 0)
+    let [sized, rows, ms] = [sizing(500), 0, 0]
+    const sizes: number[] = []
+    for (let i = 0; i < 4_000; i++) {
+      const took = spiked(sized.rows, i)
+      sizes.push(sized.rows)
+      rows += sized.rows
+      ms += took
+      sized = learn(sized, { rows: sized.rows, ms: took }, { ...aim, targetMs: 2 })
+    }
+    const small = sizes.filter((size) => size < 300)
+    expect(small.length).toBeLessThan(sizes.length / 10)
+    // Rows take about as long as the rest.
+    expect(rows / ms).toBeGreaterThan(600 * 0.4)
+  })
+
+  test('comes back from one row', () => {
+    const path = run({ ...sizing(1), units: 100 }, 100, database({ fixedMs: 3, perMs: 600, noise: 0.2 }), {
+      ...aim,
+      targetMs: 2,
+    })
+    expect(last(path)).toBeGreaterThanOrEqual(600)
+  })
+
   test('forgets one odd unit soon', () => {
     const steady = database({ fixedMs: 1, perMs: 500 })
     const before = run(sizing(500), 40, steady).at(-1) ?? expect.unreachable()
