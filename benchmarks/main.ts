@@ -57,7 +57,7 @@ async function bulk(): Promise<Result> {
   const measured = await bulkBenchmark({ url: server.url, sizes, only: values.only?.split(','), say })
   const facts = [
     `table: ${rows.toLocaleString('en-US')} rows of about 200 bytes, half of which are deleted; half as many rows where a column is set; primary key and 2 indexes; a fresh copy, vacuum analyze and checkpoint before each run, the table and its indexes in shared buffers`,
-    `application: ${sizes.rate} statements a second, half reads and half updates, half on the same table, in a process of its own; p50, p95 and p99 over those of the ${sizes.idleMs / 1_000} s before in the same run`,
+    `application: ${sizes.rate} statements a second, half reads and half updates, half on the same table, in a process of its own; p50, p95 and p99 over those with nobody at work, the median of ${sizes.idleMs / 1_000} s before each run`,
     `a way that takes longer than ${sizes.limitMs / 1_000} s, and a loop by hand that takes longer than ${sizes.loopMs / 1_000} s, is stopped, and its speed until then counts: that flatters a loop that slows down; every other run was checked: exactly the right rows have changed`,
     `median [min..max] over ${rounds} interleaved rounds; ratios are taken within each round`,
   ]

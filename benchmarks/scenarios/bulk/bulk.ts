@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connected } from '../../database.ts'
-import { interleave, type Outcome } from '../../harness.ts'
+import { interleave, spread, type Outcome, type Spread } from '../../harness.ts'
 import { EventsTable, type Case } from '../events-table.ts'
 import { Foreground, percentile, type Beat } from './foreground.ts'
 import { baseline, works, type Site, type Way } from './works.ts'
@@ -181,7 +181,12 @@ export function slowdownOf({ marks: all }: BulkRun): number {
   return perRow(marks.length - 1 - tenth, marks.length - 1) / perRow(tenth, 2 * tenth)
 }
 
-/** What the application saw during the work over what it saw before. */
-export function harmOf({ idle, beats }: BulkRun, part: number): number {
-  return percentile(beats, part) / percentile(idle, part)
+/** What the application saw with nobody at work, over all runs of a case: before one of them it may have been odd. */
+export function usualOf({ outcomes }: BulkOutcome, part: number): Spread {
+  return spread(outcomes.flatMap(({ runs }) => runs.map(({ idle }) => percentile(idle, part))))
+}
+
+/** What the application saw during the work over what is usual. */
+export function harmOf({ beats }: BulkRun, part: number, usual: Spread): number {
+  return percentile(beats, part) / usual.median
 }

@@ -1,6 +1,6 @@
 import { spread, type Outcome, type Spread } from '../../harness.ts'
 import { aligned, shown } from '../../report.ts'
-import { baseline, harmOf, slowdownOf, speedOf, type BulkOutcome, type BulkRun } from './bulk.ts'
+import { baseline, harmOf, slowdownOf, speedOf, usualOf, type BulkOutcome, type BulkRun } from './bulk.ts'
 
 /** The figures of one way in one case, each with its spread over the rounds. */
 interface Figures {
@@ -26,7 +26,8 @@ interface Target {
   reached: Spread | undefined
 }
 
-function figuresOf({ outcomes }: BulkOutcome): Figures[] {
+function figuresOf(outcome: BulkOutcome): Figures[] {
+  const { outcomes } = outcome
   const base = outcomes.find(({ variant }) => variant === baseline)?.runs ?? []
   const paired = (runs: BulkRun[], of: (run: BulkRun) => number): Spread =>
     spread(runs.map((run, round) => of(run) / of(base[round] ?? run)))
@@ -38,10 +39,15 @@ function figuresOf({ outcomes }: BulkOutcome): Figures[] {
     walPerRow: spread(runs.map(walPerRow)),
     walRatio: paired(runs, walPerRow),
     slowdown: spread(runs.map(slowdownOf)),
-    p50: spread(runs.map((run) => harmOf(run, 0.5))),
-    p95: spread(runs.map((run) => harmOf(run, 0.95))),
-    p99: spread(runs.map((run) => harmOf(run, 0.99))),
+    p50: harm(outcome, runs, 0.5),
+    p95: harm(outcome, runs, 0.95),
+    p99: harm(outcome, runs, 0.99),
   }))
+}
+
+function harm(outcome: BulkOutcome, runs: BulkRun[], part: number): Spread {
+  const usual = usualOf(outcome, part)
+  return spread(runs.map((run) => harmOf(run, part, usual)))
 }
 
 /** The targets, as far as what they are about was measured. */
@@ -85,13 +91,14 @@ function over(outcome: BulkOutcome | undefined, variant: string, other: string):
 }
 
 /** The speed over that of the fastest fixed size whose p95 was not above ours. */
-function againstFixed({ outcomes }: BulkOutcome): Spread | undefined {
+function againstFixed(outcome: BulkOutcome): Spread | undefined {
+  const { outcomes } = outcome
   const ours = runsOf(outcomes, 'Sluice, 1 lane')
   if (ours === undefined || ours.length === 0) return undefined
-  const limit = spread(ours.map((run) => harmOf(run, 0.95))).median
+  const limit = harm(outcome, ours, 0.95).median
   const rivals = outcomes
     .filter(({ variant }) => variant.startsWith('Sluice, fixed'))
-    .filter(({ runs }) => spread(runs.map((run) => harmOf(run, 0.95))).median <= limit)
+    .filter(({ runs }) => harm(outcome, runs, 0.95).median <= limit)
     .toSorted((a, b) => spread(b.runs.map(speedOf)).median - spread(a.runs.map(speedOf)).median)
   const [best] = rivals
   return best && spread(ours.map((run, round) => speedOf(run) / speedOf(best.runs[round] ?? run)))
@@ -134,7 +141,10 @@ function tableOf(outcome: BulkOutcome): string[] {
     figure(f.slowdown, 2),
     ...(foreground ? [figure(f.p50, 2), figure(f.p95, 2), figure(f.p99, 2)] : []),
   ])
-  return aligned([[...head, ...(foreground ? ['p50 ÷ idle', 'p95 ÷ idle', 'p99 ÷ idle'] : [])], ...rows])
+  const table = aligned([[...head, ...(foreground ? ['p50 ÷ idle', 'p95 ÷ idle', 'p99 ÷ idle'] : [])], ...rows])
+  if (!foreground) return table
+  const idle = [0.5, 0.95, 0.99].map((part) => `p${part * 100} ${shown(usualOf(outcome, part), 1)} ms`)
+  return [...table, '', `With nobody at work, ${idle.join(', ')}.`]
 }
 
 function targetTable(measured: readonly BulkOutcome[]): string[] {

@@ -128,7 +128,7 @@ type Choices = Partial<
 >
 
 /** A worker is there for days; what it does in its first second is not part of an operation. */
-const settleMs = 1_000
+const settleMs = 3_000
 
 /** A worker in this process, with as many slots as lanes may pay here. */
 function sluiceWith(choices: Choices, config: SluiceConfig = {}): Way['work'] {
