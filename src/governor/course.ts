@@ -67,8 +67,7 @@ export class Course {
     const { state, pace } = nextPace(this.#state, all, moment)
     this.#state = state
     this.#pace = pace
-    const load = loadOf(all.map(({ name, value }) => ({ name, value: state.smoothed[name]?.value ?? value })))
-    this.#load = nextLoad(this.#load, load, moment.nowMs - this.#followedAtMs)
+    this.#load = nextLoad(this.#load, loadOf(all, state.smoothed), moment.nowMs - this.#followedAtMs)
     this.#followedAtMs = moment.nowMs
     if (!pace.held) this.#waitMs = undefined
   }

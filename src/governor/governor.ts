@@ -24,6 +24,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { Budget, type BudgetOptions } from './budget.ts'
 import { Course, type Governed } from './course.ts'
 import { limiterInWords } from './limiter.ts'
+import { Peers } from './peers.ts'
 import { settleLanes } from './settle-lanes.ts'
 import type { Blindness, Probe } from './probe.ts'
 import { recentReadings, signalOf, type SignalReading } from './reading.ts'
@@ -85,6 +86,7 @@ export class Governor implements Crew {
   readonly #budget: Budget
   readonly #pool: Pool
   readonly #care: VacuumCare
+  readonly #peers = new Peers()
   readonly #courses = new Map<string, Course>()
   readonly #shifts = new Set<AbortSignal>()
   #sampling: { over: AbortController; done: Promise<void> } | undefined
@@ -103,8 +105,9 @@ export class Governor implements Crew {
     const work = {
       tables: () => this.#tables(),
       committed: () => this.#committed,
-      transactions: () => database.control.transactions + database.work.transactions + this.#pool.transactions,
-      limited: () => [...this.#courses.values()].some(({ pace }) => pace.limiter !== undefined && !pace.held),
+      transactions: () => this.#transactions,
+      peers: () => this.#peers.perSecond,
+      limited: () => [...this.#courses.values()].some(({ pace }) => pace.limiter?.effect === 'hold' && !pace.held),
     }
     const looked = (): Promise<void> => this.#looked()
     this.#sampler = new Sampler(options, { connection: this.#pool, telemetry, work, looked })
@@ -177,6 +180,12 @@ export class Governor implements Crew {
     return true
   }
 
+  /** All that this process has had, for whatever purpose. */
+  get #transactions(): number {
+    const { control, work } = this.#deps.database
+    return control.transactions + work.transactions + this.#pool.transactions
+  }
+
   #tables(): string[] {
     return [...new Set([...this.#courses.values()].map(({ operation }) => operation.table))]
   }
@@ -223,6 +232,7 @@ export class Governor implements Crew {
   /** After each look: the pace of every operation, and what there is to say about it. */
   async #looked(): Promise<void> {
     const nowMs = performance.now()
+    if (this.#courses.size > 0) await this.#hearPeers(nowMs)
     for (const course of this.#courses.values()) {
       if (isOver(course, nowMs)) this.#courses.delete(course.operation.id)
       this.#follow(course, nowMs)
@@ -237,6 +247,15 @@ export class Governor implements Crew {
         // The next look says it again; a hold ends at its time in any case.
         this.#warn('could not say what limits an operation', error)
       }
+    }
+  }
+
+  async #hearPeers(nowMs: number): Promise<void> {
+    const own = { workerId: this.#workerId, transactions: this.#transactions, nowMs }
+    try {
+      await this.#peers.hear(this.#deps.database.control, own)
+    } catch (error) {
+      this.#warn('could not hear from other workers', error)
     }
   }
 

@@ -10,6 +10,8 @@ export interface Limiter {
   value: number | null
   soft: number
   hard: number
+  /** The gravest thing that it can do. */
+  effect: 'hold' | 'slow'
   /** Who or what is behind the value. */
   said: string | null
   /** How long it has been the limiter. */
@@ -28,10 +30,11 @@ export function momentInWords(limiter: Limiter): string {
   return `${limitInWords(limiter)}${helpInWords(limiter)}`
 }
 
-function limitInWords({ title, value, unit, soft, hard, said }: Limiter): string {
+function limitInWords({ title, value, unit, soft, hard, effect, said }: Limiter): string {
   if (value === null) return `${title} cannot be read any more`
   const behind = said === null ? '' : ` (${said})`
-  return `${title} is ${figure(value, unit)}${behind}, slows from ${figure(soft, unit)}, stops at ${figure(hard, unit)}`
+  const most = effect === 'hold' ? `stops at ${figure(hard, unit)}` : `most from ${figure(hard, unit)}`
+  return `${title} is ${figure(value, unit)}${behind}, slows from ${figure(soft, unit)}, ${most}`
 }
 
 function helpInWords({ value, futile }: Limiter): string {

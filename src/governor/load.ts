@@ -1,14 +1,21 @@
+import type { PaceState } from './pace.ts'
 import type { Signal } from './signal.ts'
 
+/** Transactions of others in a second, per core: with fewer nobody is there who would wait for ours, with more many are. */
+export const few = 12
+export const many = 150
 /** From here on others are there, and from there on the server is theirs: active sessions of others per core. */
 const quiet = 0.05
 const busy = 0.3
-/** Fewer transactions of others in a second, and nobody is there who would wait for ours; more, and many are. */
-const few = 25
-const many = 100
 /** A commit takes that many times as long as usual: something is going on, and something serious is. */
 const slowCommit = 2
 const slowestCommit = 8
+
+/** Who comes is there at once. */
+const most = (...values: (number | undefined)[]): number | undefined => {
+  const known = values.filter((value) => value !== undefined)
+  return known.length === 0 ? undefined : Math.max(...known)
+}
 
 const between = (value: number, low: number, high: number): number =>
   Math.min(1, Math.max(0, (value - low) / (high - low)))
@@ -17,15 +24,17 @@ const between = (value: number, low: number, high: number): number =>
  * How busy the database is with the work of others, from 0 to 1. This is not the pace: long before anything has to be
  * slowed down, transactions should be short, because others wait for the end of ours.
  */
-export function loadOf(signals: readonly Pick<Signal, 'name' | 'value'>[]): number {
-  const value = (name: string, unknown = 0): number => signals.find((signal) => signal.name === name)?.value ?? unknown
-  if (value('lockWaits') > 0) return 1
-  const effort = Math.max(
-    between(value('activeSessions'), quiet, busy),
-    between(value('commitTime'), slowCommit, slowestCommit),
+export function loadOf(signals: readonly Pick<Signal, 'name' | 'value'>[], smoothed: PaceState['smoothed']): number {
+  const value = (name: string): number | undefined =>
+    smoothed[name]?.value ?? signals.find((signal) => signal.name === name)?.value
+  if ((value('lockWaits') ?? 0) > 0) return 1
+  // They are counted, while the effort of others is the small difference of two large numbers.
+  const others = most(value('transactions'), signals.find(({ name }) => name === 'transactions')?.value)
+  if (others !== undefined) return between(others, few, many)
+  return Math.max(
+    between(value('activeSessions') ?? 0, quiet, busy),
+    between(value('commitTime') ?? 0, slowCommit, slowestCommit),
   )
-  // What our own work does to the server hurts nobody who is not there.
-  return Math.min(effort, between(value('transactions', many), few, many))
 }
 
 const halfLifeMs = 4_000

@@ -87,7 +87,7 @@ function grade(signal: Signal, smoothed: PaceState['smoothed'], futileOnes: read
   if (signal.kind === 'budget' && signal.stale) return { signal, value: undefined, share: 0, futile }
   if (value === undefined) return { signal, value, share: 1, futile }
   const share = (1 - stressOf(value, signal)) ** 2
-  const least = futile ? floorShare : signal.effect === 'slow' ? slowestShare : 0
+  const least = futile ? floorShare : signal.effect === 'slow' ? (signal.least ?? slowestShare) : 0
   return { signal, value, share: Math.max(share, least), futile }
 }
 
@@ -132,8 +132,8 @@ function limiterFrom(
   { signal, value }: Graded,
   { nowMs, futile }: Moment & { futile: readonly string[] },
 ): Limiter {
-  const { name: probe, title, unit, soft, hard, said } = signal
+  const { name: probe, title, unit, soft, hard, effect, said } = signal
   const sinceMs = limiter?.probe === probe ? limiter.sinceMs : nowMs
-  const about = { probe, title, unit, soft, hard, said: said ?? null }
+  const about = { probe, title, unit, soft, hard, effect, said: said ?? null }
   return { ...about, value: value ?? null, forMs: nowMs - sinceMs, futile: futile.includes(probe) }
 }

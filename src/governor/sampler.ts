@@ -13,7 +13,9 @@ interface Work {
   /** How many sub-batches have committed, and how many transactions there were for whatever purpose. */
   committed(): number
   transactions(): number
-  /** Whether something slows it. */
+  /** Transactions in a second of other processes that work on operations. */
+  peers(): number
+  /** Whether something slows it that may stop it. */
   limited(): boolean
 }
 
@@ -202,6 +204,7 @@ export class Sampler {
       cores: this.#options.cores,
       nowMs: performance.now(),
       transactions: work.transactions(),
+      peers: work.peers(),
       working: committed > this.#committed,
     }
     this.#committed = committed

@@ -90,8 +90,7 @@ export function simulateGovernor<State>(simulation: Simulation<State>): TracePoi
     const next = nextPace(state, signals, moment)
     state = next.state
     const { share, held, limiter } = next.pace
-    const now = loadOf(signals.map(({ name, value }) => ({ name, value: state.smoothed[name]?.value ?? value })))
-    const load = nextLoad(trace.at(-1)?.load ?? 0, now, 1_000)
+    const load = nextLoad(trace.at(-1)?.load ?? 0, loadOf(signals, state.smoothed), 1_000)
     const done = size === undefined || sizeState === undefined ? undefined : workFor(size, sizeState, { share, load })
     sizeState = done?.state ?? sizeState
     const rowsPerSecond = Math.round(done?.rows ?? share * fullSpeed)

@@ -43,6 +43,20 @@ export const noteLimiter = statement<{ id: string; by: string; limiter: object |
   (p) => [p.id, p.by, p.limiter === null ? null : JSON.stringify(p.limiter)],
 )
 
+/** Writes down how many transactions a worker has in a second, and gives those of the others that are alive. */
+export const shareTransactions = statement<{ workerId: string; perSecond: number }, { peers: number }>(
+  'worker.shareTransactions',
+  `with told as (
+     update sluice.worker
+     set transactions = $2
+     where id = $1
+   )
+   select coalesce(sum(w.transactions), 0)::float8 as peers
+   from sluice.worker w
+   where w.id <> $1 and w.seen_at > clock_timestamp() - interval '1 minute'`,
+  ({ workerId, perSecond }) => [workerId, perSecond],
+)
+
 /** What an operation with automatic lanes has, and how far it has come. */
 export interface LaneView {
   lanes: number

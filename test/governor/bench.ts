@@ -22,6 +22,7 @@ export async function openProbe(probe: Probe, url: string): Promise<ProbeBench> 
     cores: 1,
     nowMs: performance.now(),
     transactions: 0,
+    peers: 0,
     working: true,
   })
   const reader = probe.open()

@@ -157,6 +157,22 @@ test('transactions of others are counted, and our own are not', async () => {
   })
 })
 
+test('transactions of others are told per core, without those of other workers, also after a time without looks', async () => {
+  await using db = await testDatabase()
+  await using probe = await openProbe(transactions, db.workerUrl)
+  let seen = 0
+  const query = async (): Promise<never[]> => [{ all: seen }] as never[]
+  const look = (nowMs: number, peers = 0): Promise<number | undefined> =>
+    probe.look({ nowMs, peers, cores: 4, query }).then((measure) => measure?.value)
+  expect(await look(1_000)).toBeUndefined()
+  seen = 60_000
+  expect(await look(61_000)).toBe(250)
+  seen = 60_400
+  expect(await look(62_000)).toBe(100)
+  seen = 60_800
+  expect(await look(63_000, 400)).toBe(0)
+})
+
 test('a commit that takes much longer than usual shows', async () => {
   await using db = await testDatabase()
   await using probe = await openProbe(commitTime, db.workerUrl)

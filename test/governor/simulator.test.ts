@@ -16,9 +16,12 @@ function seeded(seed: number): () => number {
 const outlier = (name: string, usual: number, odd: number): TracePoint[] =>
   simulateGovernor({ seconds: 40, signals: ({ second }) => ({ [name]: second === 20 ? odd : usual }) })
 
-/** The load of a server that is busy, beside so many transactions of others in a second. */
+/** The load of a server that is busy, beside so many transactions of others in a second, per core. */
 const loadBeside = (transactions: number): number | undefined =>
   simulateGovernor({ seconds: 5, signals: () => ({ activeSessions: 0.3, commitTime: 6, transactions }) }).at(-1)?.load
+
+const shareBeside = (transactions: number): number | undefined =>
+  simulateGovernor({ seconds: 5, signals: () => ({ transactions }) }).at(-1)?.share
 
 const blind = (second: number): boolean => second >= 20 && second < 40
 
@@ -169,6 +172,14 @@ test('what our own work does to a server that nobody else uses is no load', () =
   expect(loadBeside(10)).toBe(0)
   expect(loadBeside(50)).toBeGreaterThan(0)
   expect(loadBeside(400)).toBe(1)
+})
+
+test('beside others the work rests for a part of the time, and is not slowed further by how many they are', () => {
+  expect(shareBeside(10)).toBe(1)
+  expect(shareBeside(400)).toBe(0.5)
+  expect(shareBeside(40_000)).toBe(0.5)
+  const [point] = simulateGovernor({ seconds: 1, signals: () => ({ transactions: 400 }) })
+  expect(point?.limitedBy).toBe('transactions of others per core is 400/s, slows from 12/s, most from 150/s')
 })
 
 test('a controller of sizes runs along, with the load as its input', () => {

@@ -722,6 +722,7 @@ table worker
   drain_by text
   memory_bytes bigint
   loop_lag_ms integer
+  transactions real not null default 0
   constraint worker_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function add_counts(a bigint[], b bigint[]) returns bigint[] set {"search_path=pg_catalog, pg_temp"}

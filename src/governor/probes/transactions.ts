@@ -1,24 +1,26 @@
+import { few, many } from '../load.ts'
 import type { Probe } from '../probe.ts'
 
 /** Sessions tell the server of their transactions once a second; over some seconds that evens out. */
 const windowMs = 4_000
 
 /**
- * Transactions of others in a second. It has no limits of its own: where there are few, nobody waits for the end of
- * ours, and they may be longer.
+ * Transactions of others in a second, per core: whether anybody is there who would wait for the end of ours. Those of
+ * other processes that work on operations are none of others; they say how many they have.
  */
 export const transactions: Probe = {
   name: 'transactions',
-  title: 'transactions of others',
+  title: 'transactions of others per core',
   kind: 'gauge',
   per: 'server',
   effect: 'slow',
   yields: true,
   smooth: true,
   unit: 'per second',
-  soft: Infinity,
-  hard: Infinity,
-  advises: true,
+  soft: few,
+  hard: many,
+  // Others get a part of each moment; more than that is for signals that say how they fare.
+  least: 0.5,
   open() {
     let past: { atMs: number; others: number }[] = []
     return async (source) => {
@@ -26,10 +28,13 @@ export const transactions: Probe = {
         'select sum(xact_commit + xact_rollback)::float8 as all from pg_stat_database',
       )
       const now = { atMs: source.nowMs, others: (row?.all ?? 0) - source.transactions }
-      past = [...past.filter(({ atMs }) => now.atMs - atMs <= windowMs), now]
-      const before = past[0]
+      const recent = past.filter(({ atMs }) => now.atMs - atMs <= windowMs)
+      // After a time without work the last look was long ago, and what there was since then is better than nothing.
+      const before = recent[0] ?? past.at(-1)
+      past = [...recent, now]
       if (before === undefined || now.atMs <= before.atMs) return undefined
-      return { value: Math.max(0, ((now.others - before.others) * 1_000) / (now.atMs - before.atMs)) }
+      const perSecond = ((now.others - before.others) * 1_000) / (now.atMs - before.atMs) - source.peers
+      return { value: Math.max(0, perSecond) / source.cores }
     }
   },
 }
