@@ -33,7 +33,7 @@ export function momentInWords(limiter: Limiter): string {
 function limitInWords({ title, value, unit, soft, hard, effect, said }: Limiter): string {
   if (value === null) return `${title} cannot be read any more`
   const behind = said === null ? '' : ` (${said})`
-  const most = effect === 'hold' ? `stops at ${figure(hard, unit)}` : `most from ${figure(hard, unit)}`
+  const most = effect === 'hold' ? `stops at ${figure(hard, unit)}` : `slowest from ${figure(hard, unit)}`
   return `${title} is ${figure(value, unit)}${behind}, slows from ${figure(soft, unit)}, ${most}`
 }
 

@@ -48,7 +48,8 @@ export function chooseProbes(limits: LimitOptions, own: readonly Probe[]): Probe
   const server = serverProbes.flatMap((probe): Probe[] => {
     const given = limits[probe.name as ProbeName]
     // What is off for the server may be on for an operation.
-    if (given === undefined) return Number.isFinite(probe.soft) || probe.per === 'table' ? [probe] : []
+    if (given === undefined)
+      return Number.isFinite(probe.soft) || probe.per === 'table' || probe.advises === true ? [probe] : []
     return given === false ? [] : [{ ...probe, ...parseLimits(`governor.limits.${probe.name}`, given, probe.unit) }]
   })
   return [...server, ...own]

@@ -2,8 +2,8 @@ import type { PaceState } from './pace.ts'
 import type { Signal } from './signal.ts'
 
 /** Transactions of others in a second, per core: with fewer nobody is there who would wait for ours, with more many are. */
-export const few = 12
-export const many = 150
+const few = 12
+const many = 150
 /** From here on others are there, and from there on the server is theirs: active sessions of others per core. */
 const quiet = 0.05
 const busy = 0.3

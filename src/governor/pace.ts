@@ -87,7 +87,7 @@ function grade(signal: Signal, smoothed: PaceState['smoothed'], futileOnes: read
   if (signal.kind === 'budget' && signal.stale) return { signal, value: undefined, share: 0, futile }
   if (value === undefined) return { signal, value, share: 1, futile }
   const share = (1 - stressOf(value, signal)) ** 2
-  const least = futile ? floorShare : signal.effect === 'slow' ? (signal.least ?? slowestShare) : 0
+  const least = futile ? floorShare : signal.effect === 'slow' ? slowestShare : 0
   return { signal, value, share: Math.max(share, least), futile }
 }
 

@@ -56,14 +56,14 @@ export interface Weight {
   readonly soft: number
   /** From here on it stops, or is as slow as can be. Below `soft` where less is worse, as with free space. */
   readonly hard: number
-  /** The share that it leaves at its worst, where it can only slow the work. Default: a tenth. */
-  readonly least?: number
 }
 
 /** One health signal: what it means, its limits, and how it is read. */
 export interface Probe extends Weight {
   /** `table`: read for each table that is walked. `outside`: not from the database, with a time limit of its own. */
   readonly per: 'server' | 'table' | 'outside'
+  /** It counts without limits, too: it says how short transactions are to be. */
+  readonly advises?: true
   /** A reader with a memory of its own. */
   open(): Reader
   /** What it cannot see with this role; asked once. */

@@ -62,7 +62,7 @@ interface FoundByDefault {
 const batchMs = 5_000
 
 /** How long the rows of a sub-batch may take: while nobody else needs the database, and while others do. */
-const [idleMs, busyMs] = [100, 15]
+const [idleMs, busyMs] = [100, 5]
 
 /** The target at a load from 0 to 1. Times are compared by their ratio, so it falls evenly by ratio. */
 export function targetMs(load: number): number {

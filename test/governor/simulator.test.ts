@@ -20,8 +20,8 @@ const outlier = (name: string, usual: number, odd: number): TracePoint[] =>
 const loadBeside = (transactions: number): number | undefined =>
   simulateGovernor({ seconds: 5, signals: () => ({ activeSessions: 0.3, commitTime: 6, transactions }) }).at(-1)?.load
 
-const shareBeside = (transactions: number): number | undefined =>
-  simulateGovernor({ seconds: 5, signals: () => ({ transactions }) }).at(-1)?.share
+const limitedBy = (values: Record<string, number>): string | undefined =>
+  simulateGovernor({ seconds: 1, signals: () => values })[0]?.limitedBy
 
 const blind = (second: number): boolean => second >= 20 && second < 40
 
@@ -174,12 +174,11 @@ test('what our own work does to a server that nobody else uses is no load', () =
   expect(loadBeside(400)).toBe(1)
 })
 
-test('beside others the work rests for a part of the time, and is not slowed further by how many they are', () => {
-  expect(shareBeside(10)).toBe(1)
-  expect(shareBeside(400)).toBe(0.5)
-  expect(shareBeside(40_000)).toBe(0.5)
-  const [point] = simulateGovernor({ seconds: 1, signals: () => ({ transactions: 400 }) })
-  expect(point?.limitedBy).toBe('transactions of others per core is 400/s, slows from 12/s, most from 150/s')
+test('a limiter that cannot stop the work does not say that it would', () => {
+  expect(limitedBy({ activeSessions: 3 })).toBe(
+    'active sessions of others is 3 per core, slows from 1.5 per core, slowest from 4 per core',
+  )
+  expect(limitedBy({ replicaLag: 5_000 })).toBe('replica lag is 5.0 s, slows from 2.0 s, stops at 10 s')
 })
 
 test('a controller of sizes runs along, with the load as its input', () => {

@@ -1,12 +1,11 @@
-import { few, many } from '../load.ts'
 import type { Probe } from '../probe.ts'
 
 /** Sessions tell the server of their transactions once a second; over some seconds that evens out. */
 const windowMs = 4_000
 
 /**
- * Transactions of others in a second, per core: whether anybody is there who would wait for the end of ours. Those of
- * other processes that work on operations are none of others; they say how many they have.
+ * Transactions of others in a second, per core: whether anybody is there who would wait for the end of ours. It has no
+ * limits of its own. Those of other processes that work on operations are none of others; they say how many they have.
  */
 export const transactions: Probe = {
   name: 'transactions',
@@ -17,10 +16,9 @@ export const transactions: Probe = {
   yields: true,
   smooth: true,
   unit: 'per second',
-  soft: few,
-  hard: many,
-  // Others get a part of each moment; more than that is for signals that say how they fare.
-  least: 0.5,
+  soft: Infinity,
+  hard: Infinity,
+  advises: true,
   open() {
     let past: { atMs: number; others: number }[] = []
     return async (source) => {
