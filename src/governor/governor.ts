@@ -15,7 +15,6 @@
  * there is no leader; one that sees a reason to hold an operation holds it for all.
  */
 import { errorRecord } from '../std/error-record.ts'
-import { sleep } from '../std/sleep.ts'
 import { endGoverned, holdGoverned, noteLimiter } from '../store/governing.ts'
 import type { Crew, Shift } from '../runtime/crew.ts'
 import type { Database } from '../store/database.ts'
@@ -28,6 +27,7 @@ import { Peers } from './peers.ts'
 import { settleLanes } from './settle-lanes.ts'
 import type { Blindness, Probe } from './probe.ts'
 import { recentReadings, signalOf, type SignalReading } from './reading.ts'
+import { rest, type Resting } from './rest.ts'
 import { Sampler } from './sampler.ts'
 import { VacuumCare } from './vacuum-care.ts'
 
@@ -54,12 +54,6 @@ export interface Done {
   pace: number
 }
 
-/** Who rests: aborts when it has to stop, and is told that resting is no standstill. */
-export interface Resting {
-  signal: AbortSignal
-  alive: () => void
-}
-
 /** The governor of one batch that runs. */
 export interface BatchGovernor {
   /** How busy the database is with the work of others, from 0 to 1. */
@@ -72,8 +66,6 @@ export interface BatchGovernor {
   end(): void
 }
 
-/** The longest rest in one go: what changes meanwhile must show within a second. */
-const napMs = 200
 /** What is known about an operation outlasts the moment between two batches. */
 const keepMs = 15_000
 /** A limiter is written down this often at most while it stays the same. */
@@ -293,26 +285,4 @@ export class Governor implements Crew {
 /** Nothing of it runs here any more, and no hold of it has to be ended. */
 function isOver({ running, heldFor, endedAtMs }: Course, nowMs: number): boolean {
   return running === 0 && heldFor === undefined && nowMs - endedAtMs > keepMs
-}
-
-/**
- * Rests as long as the pace asks for, which may change meanwhile; gives what is owed. Rests that are shorter than a
- * timer is exact are put together.
- */
-async function rest(
-  course: Course,
-  { elapsedMs, pace, owedMs }: Done & { owedMs: number },
-  { signal, alive }: Resting,
-): Promise<number> {
-  let restedMs = -owedMs
-  for (;;) {
-    const share = Math.min(pace, course.pace.share)
-    if (course.pace.held || signal.aborted) return 0
-    const leftMs = elapsedMs * (1 / share - 1) - restedMs
-    if (leftMs < 1) return Math.max(0, leftMs)
-    const began = performance.now()
-    await sleep(Math.min(leftMs, napMs), signal)
-    restedMs += performance.now() - began
-    alive()
-  }
 }
