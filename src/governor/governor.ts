@@ -224,7 +224,6 @@ export class Governor implements Crew {
   /** After each look: the pace of every operation, and what there is to say about it. */
   async #looked(): Promise<void> {
     const nowMs = performance.now()
-    if (this.#courses.size > 0) await this.#hearPeers(nowMs)
     for (const course of this.#courses.values()) {
       if (isOver(course, nowMs)) this.#courses.delete(course.operation.id)
       this.#follow(course, nowMs)
@@ -240,6 +239,8 @@ export class Governor implements Crew {
         this.#warn('could not say what limits an operation', error)
       }
     }
+    // Last: no pace waits for others to be heard.
+    if (this.#courses.size > 0) await this.#hearPeers(nowMs)
   }
 
   async #hearPeers(nowMs: number): Promise<void> {

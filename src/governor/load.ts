@@ -11,12 +11,6 @@ const busy = 0.3
 const slowCommit = 2
 const slowestCommit = 8
 
-/** Who comes is there at once. */
-const most = (...values: (number | undefined)[]): number | undefined => {
-  const known = values.filter((value) => value !== undefined)
-  return known.length === 0 ? undefined : Math.max(...known)
-}
-
 const between = (value: number, low: number, high: number): number =>
   Math.min(1, Math.max(0, (value - low) / (high - low)))
 
@@ -25,12 +19,13 @@ const between = (value: number, low: number, high: number): number =>
  * slowed down, transactions should be short, because others wait for the end of ours.
  */
 export function loadOf(signals: readonly Pick<Signal, 'name' | 'value'>[], smoothed: PaceState['smoothed']): number {
-  const value = (name: string): number | undefined =>
-    smoothed[name]?.value ?? signals.find((signal) => signal.name === name)?.value
+  const last = (name: string): number | undefined => signals.find((signal) => signal.name === name)?.value
+  const value = (name: string): number | undefined => smoothed[name]?.value ?? last(name)
   if ((value('lockWaits') ?? 0) > 0) return 1
   // They are counted, while the effort of others is the small difference of two large numbers.
-  const others = most(value('transactions'), signals.find(({ name }) => name === 'transactions')?.value)
-  if (others !== undefined) return between(others, few, many)
+  const others = value('transactions')
+  // Who comes is there at once.
+  if (others !== undefined) return between(Math.max(others, last('transactions') ?? 0), few, many)
   return Math.max(
     between(value('activeSessions') ?? 0, quiet, busy),
     between(value('commitTime') ?? 0, slowCommit, slowestCommit),
