@@ -39,7 +39,7 @@ const lookMs = 1_000
 export const lookGrowth = 4
 
 /** Where a batch begins that was just taken. */
-export function beginning({ batch, operation, sizes }: BatchRun): Progress {
+export function beginning({ batch, operation, sizes, cuts }: BatchRun): Progress {
   const most = operation.sub_batch_size
   const baseSize = Math.min(batch.sub_batch_size, most)
   const wantedSize = operation.tuned_size === null ? baseSize : Math.min(most, sizes.rows(operation.id, baseSize))
@@ -48,10 +48,11 @@ export function beginning({ batch, operation, sizes }: BatchRun): Progress {
   const second = batch.pass > 1
   // Where the last batch found nothing to do at its end, this one most likely finds nothing at its beginning.
   const looked = sizes.lastLook(operation.id)
+  const known = cuts.farEnds.rowsOf(operation, { lower: batch.checkpoint, upper: batch.upper_key }) !== undefined
   const lookSize = second ? lookLimit(wantedSize) : (looked ?? wantedSize * 2)
   const at = batch.checkpoint
   const found = { ahead: undefined, done: { rows: 0, ms: 0 }, unit: undefined, plainRows: 0, inARow: 0, onOneRow: 0 }
-  return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second || looked !== undefined, ...found }
+  return { at, subBatchSize, wantedSize, baseSize, lookSize, empty: second || known || looked !== undefined, ...found }
 }
 
 /** Rows that may be looked at in one go. */
@@ -67,6 +68,14 @@ export function nextLook(
   const wanted = (Math.max(rows, 1) / Math.max(ms, 1)) * lookMs
   const next = Math.min(Math.max(wanted, lookSize / lookGrowth), lookSize * lookGrowth)
   return Math.floor(Math.min(Math.max(next, wantedSize), lookLimit(wantedSize)))
+}
+
+/** How long a look beside a sub-batch is to take: about as long as one of an idle server. */
+const besideMs = 100
+
+/** How far the next look beside a sub-batch reaches, after one that took so long. */
+export function nextBeside(reach: number, ms: number): number {
+  return Math.ceil(Math.min((reach / Math.max(ms, 1)) * besideMs, reach * lookGrowth))
 }
 
 /** Rows that the batches of an operation have at the moment. */

@@ -1,8 +1,9 @@
 import type { Database } from '../store/database.ts'
 import type { Key, OperationRow } from '../store/operations.ts'
-import { keyAfter, readBounds, type Bounds } from '../targets/bounds.ts'
+import { isBelow, keyAfter, readBounds, type Bounds } from '../targets/bounds.ts'
 import { keyAt } from '../targets/window.ts'
 import type { OperationRegistry } from './define.ts'
+import { FarEnds } from './far-end.ts'
 import { sameKey } from './sub-batch.ts'
 import { carvingWalk } from './walk.ts'
 
@@ -29,6 +30,8 @@ interface Deps {
  * that lies well: carving is guarded, and a cut that begins elsewhere than the next batch does is thrown away.
  */
 export class Cuts {
+  /** Where batches need not go one by one. */
+  readonly farEnds: FarEnds
   readonly #deps: Deps
   /** The last key that this process has carved to, by operation. */
   readonly #carvedTo = new Map<string, Key>()
@@ -38,6 +41,7 @@ export class Cuts {
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.farEnds = new FarEnds(deps.database)
   }
 
   /** A batch has been carved up to here. */
@@ -62,7 +66,7 @@ export class Cuts {
     if (ahead === undefined) return undefined
     if (!sameKey(ahead.lower, operation.carved_to) || !sameKey(ahead.end, operation.carve_end)) return undefined
     const cut = await ahead.cut
-    return cut !== undefined && cut.size <= size * 2 && size <= cut.size * 4 ? cut : undefined
+    return cut !== undefined && cut.size <= size * 2 && size <= cut.size * 4 ? this.#short(operation, cut) : undefined
   }
 
   /**
@@ -77,7 +81,16 @@ export class Cuts {
     const bounds = await known
     const key = bounds && keyAfter(bounds, lower, size)
     if (key === undefined) return undefined
-    return { upper: key < BigInt(end[0] ?? 0) ? [String(key)] : end, size }
+    return this.#short(operation, { upper: key < BigInt(end[0] ?? 0) ? [String(key)] : end, size })
+  }
+
+  /** Ends a batch where the far end begins, and gives that one a batch of its own. */
+  #short(operation: OperationRow, cut: Cut): Cut {
+    const far = this.farEnds.of(operation)
+    const at = operation.carved_to
+    if (far === undefined) return cut
+    if (sameKey(at, far.lower)) return { ...cut, upper: far.upper }
+    return (at === null || isBelow(at, far.lower)) && isBelow(far.lower, cut.upper) ? { ...cut, upper: far.lower } : cut
   }
 
   /** A batch had many more rows than it was to have: what is known of them is not true any more. */

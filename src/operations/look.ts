@@ -50,6 +50,8 @@ async function lookAhead(
   const rest = { lower: progress.at, upper: run.batch.upper_key }
   const known = progress.ahead
   progress.ahead = undefined
+  const far = run.cuts.farEnds.rowsOf(run.operation, rest)
+  if (far !== undefined) return { next: { window: rest, rows: far }, found: 0 }
   // Where the batch has no more rows than that, nobody has to look for the end of the window.
   if (known === undefined && size >= carveSize(run)) {
     const { rows, found } = await countInScope(by, walk, rest, scope)

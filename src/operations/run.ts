@@ -133,6 +133,7 @@ async function commit(
   { progress, next }: { progress: Progress; next: NextWindow },
 ): Promise<void> {
   const beyond = isFollowed(work, next) ? windowBeyond(work, next, next.rows) : undefined
+  run.cuts.farEnds.search(run, work)
   if (next.stride !== undefined) progress.plainRows = next.rows
   const result = await runSubBatch(work, next)
   const { elapsedMs: ms, rowsMatched, rowsChanged, limits } = result

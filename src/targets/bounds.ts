@@ -18,14 +18,27 @@ const boundsSql = `
   where c.oid = to_regclass($1) and c.relkind = 'r' and s.attname = $2 and not s.inherited
     and c.reltuples > 0 and s.histogram_bounds is not null`
 
+/** Whether a walk is along one column of whole numbers, over all rows. */
+export function isWhole({ cursor: { columns, types }, only }: Walk): boolean {
+  return columns.length === 1 && only === undefined && wholeNumbers.has(types[0] ?? '')
+}
+
+/** Whether the one comes before the other, where keys are whole numbers. */
+export function isBelow(a: Key, b: Key): boolean {
+  return numberOf(a) < numberOf(b)
+}
+
+export function numberOf([value = '']: Key): bigint {
+  return BigInt(value)
+}
+
 /**
  * The bounds of a walk along one column of whole numbers, by the statistics that the planner uses. Undefined where keys
  * are something else, where there are no statistics, or no right to see them.
  */
-export async function readBounds(connection: Connection, { table, cursor, only }: Walk): Promise<Bounds | undefined> {
-  const [column] = cursor.columns
-  if (cursor.columns.length !== 1 || only !== undefined || !wholeNumbers.has(cursor.types[0] ?? '')) return undefined
-  const { rows } = await connection.query(boundsSql, [table, column])
+export async function readBounds(connection: Connection, walk: Walk): Promise<Bounds | undefined> {
+  if (!isWhole(walk)) return undefined
+  const { rows } = await connection.query(boundsSql, [walk.table, walk.cursor.columns[0]])
   const [found] = rows as { rows: number; bounds: string[] }[]
   return found && { rows: found.rows, bounds: found.bounds.map(BigInt) }
 }

@@ -107,6 +107,27 @@ export async function countInScope(
   return rows[0] as { rows: number; found: number }
 }
 
+/**
+ * How many rows a window has, and the last key of those that meet a condition; for walks along whole numbers. Read in
+ * one process, because others are at work.
+ */
+export async function lastInScope(
+  connection: Connection,
+  walk: Walk,
+  window: KeyWindow,
+  scope: Sql,
+): Promise<{ rows: number; last: Key | null }> {
+  const query = sql`
+    select count(*)::int as rows, array[max(${columnList(walk.cursor)}) filter (where ${scope})::text] as last
+    from ${raw(walk.table)}
+    where ${onWalk(walk, window)}`
+  await connection.query(`select set_config('max_parallel_workers_per_gather', '0', true)`, [])
+  const { rows } = await connection.query(query.text, query.values)
+  const [found] = rows as { rows: number; last: [string | null] }[]
+  const last = found?.last[0] ?? null
+  return { rows: found?.rows ?? 0, last: last === null ? null : [last] }
+}
+
 async function firstKey(connection: Connection, query: Sql): Promise<Key | null> {
   const { rows } = await connection.query(query.text, query.values)
   return (rows[0] as { key: string[] } | undefined)?.key ?? null

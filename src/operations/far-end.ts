@@ -1,0 +1,105 @@
+/**
+ * The far end of an operation: its rows behind the last one in scope. Who deletes the oldest rows along their key has
+ * nothing to do there, but has to look. One lane leaves most of an idle server unused, so that it looks from the end
+ * backwards meanwhile. What is found is known to this process alone and is no more than a look that was done early: the
+ * first pass goes over these rows in one step, the second looks again.
+ */
+import type { Database } from '../store/database.ts'
+import type { Key, OperationRow } from '../store/operations.ts'
+import { isBelow, isWhole, numberOf } from '../targets/bounds.ts'
+import { countRows, lastInScope, type KeyWindow } from '../targets/window.ts'
+import type { BatchRun } from './batch-run.ts'
+import { nextBeside } from './batch-progress.ts'
+import { sameKey, type SubBatchWork } from './sub-batch.ts'
+
+/** Keys without a row in scope between them, up to the end of the operation. */
+interface FarEnd {
+  lower: Key
+  upper: Key
+  rows: number
+}
+
+interface Search extends FarEnd {
+  /** Keys of the next look. */
+  reach: number
+  state: 'free' | 'looking' | 'over'
+}
+
+type Searcher = Pick<BatchRun, 'operation' | 'definition' | 'governor'>
+type Searched = Pick<SubBatchWork, 'pass' | 'walk' | 'scope' | 'end'>
+
+/** The first look is at so small a part of the keys. */
+const firstPart = 1 / 500
+/** A look that takes longer is given up, and with it the search. */
+const limitMs = 1_000
+/** Who shares the server with others keeps to one thing at a time. */
+const idleLoad = 0.1
+
+export class FarEnds {
+  readonly #database: Database
+  readonly #searches = new Map<string, Search>()
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** The far end of an operation in its first pass, once it is known. */
+  of({ id, pass }: Pick<OperationRow, 'id' | 'pass'>): FarEnd | undefined {
+    const search = this.#searches.get(id)
+    return pass === 1 && search?.state === 'over' && search.rows > 0 ? search : undefined
+  }
+
+  /** The rows of a window, if that is the far end. */
+  rowsOf(operation: Pick<OperationRow, 'id' | 'pass'>, { lower, upper }: KeyWindow): number | undefined {
+    const far = this.of(operation)
+    return far !== undefined && sameKey(far.lower, lower) && sameKey(far.upper, upper) ? far.rows : undefined
+  }
+
+  /** Looks one step further, beside a sub-batch; nobody waits for it. */
+  search(run: Searcher, work: Searched): void {
+    if (!pays(run, work)) return
+    const search = this.#searchOf(run.operation, work)
+    if (search?.state !== 'free') return
+    search.state = 'looking'
+    void this.#step(search, work)
+      // It can be done without: the rows are looked at in their turn, and then errors count.
+      .catch(() => 'over' as const)
+      .then((state) => void (search.state = state))
+  }
+
+  #searchOf({ id, carve_end: end }: OperationRow, { end: front }: Searched): Search | undefined {
+    if (end === null) return undefined
+    const known = this.#searches.get(id)
+    if (known !== undefined) return known
+    const reach = Math.ceil(Number(numberOf(end) - numberOf(front)) * firstPart)
+    const search: Search = { lower: end, upper: end, rows: 0, reach, state: reach > 0 ? 'free' : 'over' }
+    this.#searches.set(id, search)
+    return search
+  }
+
+  async #step(search: Search, { walk, scope, end: front }: Searched): Promise<Search['state']> {
+    const began = performance.now()
+    const upper = search.lower
+    if (scope === undefined || !isBelow(front, upper)) return 'over'
+    const wanted = [String(numberOf(upper) - BigInt(search.reach))]
+    const lower = isBelow(front, wanted) ? wanted : front
+    return this.#database.control.transaction(
+      async (transaction) => {
+        const { rows, last } = await lastInScope(transaction, walk, { lower, upper }, scope)
+        const behind = last === null ? rows : await countRows(transaction, walk, { lower: last, upper })
+        search.rows += behind
+        search.lower = last ?? lower
+        search.reach = nextBeside(search.reach, performance.now() - began)
+        return last === null && lower !== front ? 'free' : 'over'
+      },
+      { statementMs: limitMs },
+    )
+  }
+}
+
+/** Only where the next cut is put to use without asking the database, and where nobody else is in need of the server. */
+function pays({ operation, definition, governor }: Searcher, { pass, walk, scope }: Searched): boolean {
+  const { lanes, until, tunes_batches: tuned } = operation
+  if (pass > 1 || scope === undefined || !tuned || until === 'empty' || !isWhole(walk)) return false
+  return lanes === 1 && definition.lanes === 1 && definition.reads !== 'replica' && governor.load < idleLoad
+}
