@@ -90,7 +90,9 @@ export class Cuts {
     const at = operation.carved_to
     if (far === undefined) return cut
     if (sameKey(at, far.lower)) return { ...cut, upper: far.upper }
-    return (at === null || isBelow(at, far.lower)) && isBelow(far.lower, cut.upper) ? { ...cut, upper: far.lower } : cut
+    if ((at !== null && !isBelow(at, far.lower)) || !isBelow(far.lower, cut.upper)) return cut
+    this.farEnds.settle(operation)
+    return { ...cut, upper: far.lower }
   }
 
   /** A batch had many more rows than it was to have: what is known of them is not true any more. */

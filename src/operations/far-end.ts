@@ -43,10 +43,16 @@ export class FarEnds {
     this.#database = database
   }
 
-  /** The far end of an operation in its first pass, once it is known. */
+  /** The far end of an operation in its first pass, as far as it is known. */
   of({ id, pass }: Pick<OperationRow, 'id' | 'pass'>): FarEnd | undefined {
     const search = this.#searches.get(id)
-    return pass === 1 && search?.state === 'over' && search.rows > 0 ? search : undefined
+    return pass === 1 && search !== undefined && search.rows > 0 ? search : undefined
+  }
+
+  /** A batch ends where the far end begins: it must not begin elsewhere any more. */
+  settle({ id }: Pick<OperationRow, 'id'>): void {
+    const search = this.#searches.get(id)
+    if (search !== undefined) search.state = 'over'
   }
 
   /** The rows of a window, if that is the far end. */
@@ -55,16 +61,14 @@ export class FarEnds {
     return far !== undefined && sameKey(far.lower, lower) && sameKey(far.upper, upper) ? far.rows : undefined
   }
 
-  /** Looks one step further, beside a sub-batch; nobody waits for it. */
-  search(run: Searcher, work: Searched): void {
-    if (!pays(run, work)) return
-    const search = this.#searchOf(run.operation, work)
+  /** Looks one step further, beside a sub-batch. Never throws, and need not be waited for. */
+  async search(run: Searcher, work: Searched): Promise<void> {
+    const search = pays(run, work) ? this.#searchOf(run.operation, work) : undefined
     if (search?.state !== 'free') return
     search.state = 'looking'
-    void this.#step(search, work)
-      // It can be done without: the rows are looked at in their turn, and then errors count.
-      .catch(() => 'over' as const)
-      .then((state) => void (search.state = state))
+    // It can be done without: the rows are looked at in their turn, and then errors count.
+    const state = await this.#step(search, work).catch(() => 'over' as const)
+    if (isLooking(search)) search.state = state
   }
 
   #searchOf({ id, carve_end: end }: OperationRow, { end: front }: Searched): Search | undefined {
@@ -87,6 +91,7 @@ export class FarEnds {
       async (transaction) => {
         const { rows, last } = await lastInScope(transaction, walk, { lower, upper }, scope)
         const behind = last === null ? rows : await countRows(transaction, walk, { lower: last, upper })
+        if (!isLooking(search)) return 'over'
         search.rows += behind
         search.lower = last ?? lower
         search.reach = nextBeside(search.reach, performance.now() - began)
@@ -96,6 +101,9 @@ export class FarEnds {
     )
   }
 }
+
+/** Whether it was not settled meanwhile. */
+const isLooking = ({ state }: Search): boolean => state === 'looking'
 
 /** Only where the next cut is put to use without asking the database, and where nobody else is in need of the server. */
 function pays({ operation, definition, governor }: Searcher, { pass, walk, scope }: Searched): boolean {

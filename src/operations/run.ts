@@ -133,7 +133,7 @@ async function commit(
   { progress, next }: { progress: Progress; next: NextWindow },
 ): Promise<void> {
   const beyond = isFollowed(work, next) ? windowBeyond(work, next, next.rows) : undefined
-  run.cuts.farEnds.search(run, work)
+  void run.cuts.farEnds.search(run, work)
   if (next.stride !== undefined) progress.plainRows = next.rows
   const result = await runSubBatch(work, next)
   const { elapsedMs: ms, rowsMatched, rowsChanged, limits } = result
@@ -145,13 +145,14 @@ async function commit(
   progress.onOneRow = 0
   progress.unit = addUnit(progress.unit, { rows: rowsAtOnce(next), ms, walBytes: result.walBytes })
   // The strides of a window differ: the first finds full pages, the others the room that it left. Their mean counts.
+  const isRecovering = progress.subBatchSize < progress.wantedSize
   if (rest === undefined) {
     progress.wantedSize = learnSize(run, work, { unit: meanOf(progress.unit), limits })
     progress.unit = undefined
   }
   progress.empty = work.pass > 1 || (work.scope !== undefined && rest === undefined && rowsMatched === 0)
   run.sizes.looked(run.operation.id, progress.empty ? progress.lookSize : undefined)
-  progress.subBatchSize = Math.min(progress.wantedSize, progress.subBatchSize * 2)
+  progress.subBatchSize = isRecovering ? Math.min(progress.wantedSize, progress.subBatchSize * 2) : progress.wantedSize
   progress.ahead = rest ?? result.ahead ?? (await beyond)
   progress.done = { rows: progress.done.rows + rowsSeen, ms: progress.done.ms + ms }
   if (progress.done.rows > carveSize(run) / 2) run.cuts.prepare(run.operation, sizeAfter(run, progress))

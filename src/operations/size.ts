@@ -74,6 +74,8 @@ const firstUnits = 6
 const [quick, slow] = [0.6, 0.3]
 const deadBand = 0.08
 const [growth, shrinkage] = [2, 0.35]
+/** As long as little is known, sizes are far from what they will be. */
+const firstGrowth = 4
 const memory = 0.2
 const frozenUnits = 5
 const flat = { variance: 0, covariance: 0 }
@@ -107,7 +109,7 @@ export function shrink(sized: Sizing): Sizing {
 }
 
 function nextRows(sized: Sizing, unit: Unit, aim: Aim): number {
-  const { rows, fixedMs, rate, frozen, walPerRow } = sized
+  const { rows, fixedMs, rate, frozen, walPerRow, units } = sized
   const rowsMs = Math.min(Math.max(aim.targetMs, fixedMs), Math.max(aim.limitMs - fixedMs, aim.limitMs / 4))
   const wanted = Math.exp(rate) * rowsMs
   const ceiling =
@@ -116,7 +118,7 @@ function nextRows(sized: Sizing, unit: Unit, aim: Aim): number {
   if (frozen === 0 && isPuzzling(sized, unit, aim)) return clamp(rows * growth)
   if (Math.abs(wanted / rows - 1) < deadBand) return clamp(rows)
   // What was smaller than it should have been, the last of a batch, says nothing about more rows than were wanted.
-  const grown = unit.rows * growth < rows ? rows : rows * growth
+  const grown = unit.rows * growth < rows ? rows : rows * (units <= firstUnits ? firstGrowth : growth)
   const next = Math.min(Math.max(wanted, rows * shrinkage), grown)
   return clamp(frozen > 0 ? Math.min(next, rows) : next)
 }
@@ -158,7 +160,7 @@ function ease(before: number, value: number, units: number): number {
 export function nextBatch(size: number, { rows, ms }: Unit, most: number): number {
   if (rows < 1) return size
   const wanted = (rows / Math.max(ms, 1)) * batchMs
-  const next = Math.min(Math.max(wanted, size * shrinkage), size * growth)
+  const next = Math.min(Math.max(wanted, size * shrinkage), size * firstGrowth)
   return Math.max(1, Math.floor(Math.min(next, most)))
 }
 

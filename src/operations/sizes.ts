@@ -57,7 +57,7 @@ export class Sizes {
 }
 
 /** No transaction is open for longer, whatever the target; and no sub-batch writes more log. */
-const inside: Omit<Aim, 'most' | 'targetMs'> = { limitMs: 250, walBytes: 16 * 1024 * 1024 }
+const inside: Omit<Aim, 'most' | 'targetMs'> = { limitMs: 250, walBytes: 32 * 1024 * 1024 }
 
 /** Without a transaction time hurts nobody; what a crash repeats should still be little. */
 const outside: Omit<Aim, 'most'> = { targetMs: 2_000, limitMs: 5_000 }

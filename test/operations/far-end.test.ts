@@ -54,9 +54,7 @@ async function stage(db: TestDatabase, definition: OperationDefinition<undefined
     const run = { operation, definition: { ...definition, ...change.definition }, governor }
     const walk = walkOf(operation)
     for (let step = 0; step < steps; step++) {
-      cuts.farEnds.search(run, { pass: change.pass ?? 1, walk, scope: sql([scope]), end: [String(front)] })
-      // Nobody waits for a step: one that is still at it when the next begins just goes on.
-      await sleep(30)
+      await cuts.farEnds.search(run, { pass: change.pass ?? 1, walk, scope: sql([scope]), end: [String(front)] })
     }
   }
   return { cuts, taken, search, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
@@ -67,8 +65,9 @@ describe('the search', () => {
     await using db = await counters(1_000)
     await db.query('delete from counters where id % 10 = 0 and id > 400')
     await using at = await stage(db)
-    await at.search(1)
     expect(at.cuts.farEnds.of(at.taken.operation)).toBeUndefined()
+    await at.search(1)
+    expect(at.cuts.farEnds.of(at.taken.operation)).toMatchObject({ lower: ['997'], upper: ['999'], rows: 2 })
     await at.search(10)
     const far = { lower: ['400'], upper: ['999'], rows: 540 }
     expect(at.cuts.farEnds.of(at.taken.operation)).toMatchObject(far)
@@ -145,6 +144,22 @@ test('a batch ends where the far end begins, and the far end is one batch', asyn
   expect(await at.cuts.estimate(from('400'), 50)).toEqual({ upper: ['1000'], size: 50 })
   // Who has come past it already goes on step by step.
   expect(await at.cuts.estimate(from('500'), 50)).toEqual({ upper: ['550'], size: 50 })
+})
+
+test('a batch is cut by what is known, and from then on the far end stays as it is', async () => {
+  await using db = await counters(1_000)
+  await db.query('analyze counters')
+  await using at = await stage(db)
+  await at.search(3)
+  const known = at.cuts.farEnds.of(at.taken.operation)?.lower[0] ?? expect.unreachable()
+  expect(Number(known)).toBeGreaterThan(400)
+  const before: OperationRow = { ...at.taken.operation, carved_to: [String(Number(known) - 10)] }
+  expect(await at.cuts.estimate(before, 200)).toEqual({ upper: [known], size: 200 })
+  await at.search(10)
+  const after = { ...at.taken.operation, carved_to: [known] }
+  expect(await at.cuts.estimate(after, 1)).toEqual({ upper: ['1000'], size: 1 })
+  const window = { lower: [known], upper: ['1000'] }
+  expect(at.cuts.farEnds.rowsOf(at.taken.operation, window)).toBe(1_000 - Number(known))
 })
 
 test('an operation passes over its far end in one step, and its second pass finds what came into scope there', async () => {
