@@ -1,14 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { defineOperation, sql, type OperationDefinition } from '../../src/index.ts'
-import { Cuts } from '../../src/operations/cuts.ts'
-import { takeBatch, type Taken } from '../../src/operations/take.ts'
-import { Registry } from '../../src/runtime/registry.ts'
-import { uuidv7 } from '../../src/std/uuid.ts'
-import { openDatabase } from '../../src/store/database.ts'
-import { Telemetry } from '../../src/telemetry/telemetry.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { ungoverned } from '../support/ungoverned.ts'
+import { defineOperation, sql } from '../../src/index.ts'
+import { takeFirst } from '../support/taking.ts'
 import { testProfile } from '../support/worker.ts'
 import { counters, working } from '../support/working.ts'
 
@@ -21,26 +14,6 @@ const untilEmpty = defineOperation({
   scope: () => sql`n < 5`,
   perform: ({ batch }) => batch.update(sql`n = n + 1`),
 })
-
-/** Takes the first batch of an operation, as a worker does. */
-async function takeFirst(db: TestDatabase, definition: OperationDefinition<undefined>): Promise<Stage> {
-  const timeouts = { statementMs: 10_000, lockMs: 2_000, idleInTransactionMs: 10_000 }
-  const database = await openDatabase({ url: db.workerUrl, schema: 'sluice', workSize: 1, timeouts })
-  const registry = new Registry('operation', [definition])
-  const cuts = new Cuts({ database, registry, carveMs: 2_000 })
-  const { sluice } = working(db, [definition])
-  await sluice.operations.start(definition)
-  await sluice.stop()
-  const common = { database, registry, cuts, telemetry: new Telemetry(), governor: ungoverned }
-  const taken = await takeBatch({ ...common, workerId: uuidv7(), leaseMs: 60_000, carveMs: 2_000 })
-  if (taken === undefined) throw new Error('there is no batch')
-  return { cuts, taken, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
-}
-
-interface Stage extends AsyncDisposable {
-  cuts: Cuts
-  taken: Taken
-}
 
 test('the end of the next batch is looked for while the one before it runs, and fits no other', async () => {
   await using db = await counters(1_000)

@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineOperation, sql, type OperationDefinition } from '../../src/index.ts'
 import { nextBeside } from '../../src/operations/batch-progress.ts'
-import { Cuts } from '../../src/operations/cuts.ts'
-import { takeBatch, type Taken } from '../../src/operations/take.ts'
+import type { Cuts } from '../../src/operations/cuts.ts'
+import type { Taken } from '../../src/operations/take.ts'
 import { walkOf } from '../../src/operations/walk.ts'
-import { Registry } from '../../src/runtime/registry.ts'
-import { uuidv7 } from '../../src/std/uuid.ts'
-import { openDatabase } from '../../src/store/database.ts'
 import type { OperationRow } from '../../src/store/operations.ts'
-import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { takeFirst } from '../support/taking.ts'
 import { ungoverned } from '../support/ungoverned.ts'
 import { counters, patient, working } from '../support/working.ts'
 
@@ -23,8 +20,8 @@ const count = defineOperation({
 interface Stage extends AsyncDisposable {
   cuts: Cuts
   taken: Taken
-  /** Searches as if beside so many sub-batches, one after the other. */
-  search(steps: number, change?: Change): Promise<void>
+  /** Searches beside so many sub-batches, one after the other. */
+  search: (steps: number, change?: Change) => Promise<void>
 }
 
 interface Change {
@@ -37,30 +34,44 @@ interface Change {
 }
 
 /** A worker that has taken the first batch. */
-async function stage(db: TestDatabase, definition: OperationDefinition<undefined> = count): Promise<Stage> {
-  const timeouts = { statementMs: 10_000, lockMs: 2_000, idleInTransactionMs: 10_000 }
-  const database = await openDatabase({ url: db.workerUrl, schema: 'sluice', workSize: 1, timeouts })
-  const registry = new Registry('operation', [definition])
-  const cuts = new Cuts({ database, registry, carveMs: 2_000 })
-  const { sluice } = working(db, [definition])
-  await sluice.operations.start(definition)
-  await sluice.stop()
-  const common = { database, registry, cuts, telemetry: new Telemetry(), governor: ungoverned }
-  const taken = await takeBatch({ ...common, workerId: uuidv7(), leaseMs: 60_000, carveMs: 2_000 })
-  if (taken === undefined) throw new Error('there is no batch')
+async function stage(db: TestDatabase): Promise<Stage> {
+  const first = await takeFirst(db, count)
+  const { cuts, taken } = first
   const search = async (steps: number, { scope = 'id <= 400', front = 100, ...change }: Change = {}): Promise<void> => {
     const operation = { ...taken.operation, ...change.operation }
     const governor = { ...ungoverned, load: change.load ?? 0 }
-    const run = { operation, definition: { ...definition, ...change.definition }, governor }
+    const run = { operation, definition: { ...count, ...change.definition }, governor }
     const walk = walkOf(operation)
     for (let step = 0; step < steps; step++) {
       await cuts.farEnds.search(run, { pass: change.pass ?? 1, walk, scope: sql([scope]), end: [String(front)] })
     }
   }
-  return { cuts, taken, search, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+  return { ...first, search }
 }
 
+const elsewhere: [string, Change][] = [
+  ['others are in need of the server', { load: 0.2 }],
+  ['several lanes are at work', { operation: { lanes: 2 } }],
+  ['lanes follow the load', { definition: { lanes: 'auto', reads: 'primary' } }],
+  ['a replica is read from', { definition: { lanes: 1, reads: 'replica' } }],
+  ['batches have a size of their own', { operation: { tunes_batches: false } }],
+  ['the end moves', { operation: { until: 'empty' } }],
+  ['keys are no whole numbers', { operation: { cursor_types: ['text'] } }],
+  ['it is the second pass', { pass: 2 }],
+]
+
 describe('the search', () => {
+  let shared: TestDatabase
+  let quiet: Stage
+  beforeAll(async () => {
+    shared = await counters(1_000)
+    quiet = await stage(shared)
+  })
+  afterAll(async () => {
+    await quiet[Symbol.asyncDispose]()
+    await shared[Symbol.asyncDispose]()
+  })
+
   test('ends at the last row in scope, and has counted what lies behind it', async () => {
     await using db = await counters(1_000)
     await db.query('delete from counters where id % 10 = 0 and id > 400')
@@ -105,20 +116,16 @@ describe('the search', () => {
     expect(far?.rows).toBe(1_000 - Number(far?.lower[0]))
   })
 
-  test.each<[string, Change]>([
-    ['others are in need of the server', { load: 0.2 }],
-    ['several lanes are at work', { operation: { lanes: 2 } }],
-    ['lanes follow the load', { definition: { lanes: 'auto', reads: 'primary' } }],
-    ['a replica is read from', { definition: { lanes: 1, reads: 'replica' } }],
-    ['batches have a size of their own', { operation: { tunes_batches: false } }],
-    ['the end moves', { operation: { until: 'empty' } }],
-    ['keys are no whole numbers', { operation: { cursor_types: ['text'] } }],
-    ['it is the second pass', { pass: 2 }],
-  ])('does not begin where %s', async (_, change) => {
-    await using db = await counters(1_000)
-    await using at = await stage(db)
-    await at.search(8, change)
-    expect(at.cuts.farEnds.of(at.taken.operation)).toBeUndefined()
+  test.each<[string, Change]>(elsewhere)('does not begin where %s', async (_, change) => {
+    const { cuts, taken, search } = quiet
+    await search(8, change)
+    expect(cuts.farEnds.of(taken.operation)).toBeUndefined()
+  })
+
+  test('begins where none of these is so', async () => {
+    const { cuts, taken, search } = quiet
+    await search(8)
+    expect(cuts.farEnds.of(taken.operation)).toBeDefined()
   })
 })
 

@@ -1,18 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
-import { Registry } from '../../src/runtime/registry.ts'
 import { hintOf } from '../../src/operations/status.ts'
-import { Cuts } from '../../src/operations/cuts.ts'
-import { takeBatch, type Taken } from '../../src/operations/take.ts'
-import { uuidv7 } from '../../src/std/uuid.ts'
-import { openDatabase } from '../../src/store/database.ts'
+import type { Taken } from '../../src/operations/take.ts'
 import { notAWalk } from '../../src/targets/sparse.ts'
-import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { EventLog } from '../support/events.ts'
+import type { EventLog } from '../support/events.ts'
+import { taking } from '../support/taking.ts'
 import { testProfile } from '../support/worker.ts'
 import { addRows, counters, working } from '../support/working.ts'
-import { ungoverned } from '../support/ungoverned.ts'
 
 const shape = { name: 'count', table: 'counters', batchSize: 100, subBatchSize: 20 } as const
 const sparse = defineOperation({
@@ -131,27 +126,8 @@ async function slowRows(db: TestDatabase, seconds: number): Promise<void> {
 }
 
 async function takeOne(db: TestDatabase, carveMs: number): Promise<{ taken: Taken | undefined; events: EventLog }> {
-  const timeouts = { statementMs: 10_000, lockMs: 2_000, idleInTransactionMs: 10_000 }
-  await using database = await openDatabase({ url: db.workerUrl, schema: 'sluice', workSize: 1, timeouts })
-  const telemetry = new Telemetry()
-  const events = new EventLog()
-  telemetry.onAny((event) => events.push(event))
-  const registry = new Registry('operation', [dense])
-  const cuts = new Cuts({ database, registry, carveMs })
-  const taker = {
-    database,
-    telemetry,
-    registry,
-    governor: ungoverned,
-    workerId: uuidv7(),
-    leaseMs: 60_000,
-    carveMs,
-    cuts,
-  }
-  return {
-    taken: await takeBatch(taker),
-    events,
-  }
+  await using by = await taking(db, dense, { carveMs })
+  return { taken: await by.take(), events: by.events }
 }
 
 const dense = defineOperation({ ...shape, batchSize: 1_000, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
