@@ -99,15 +99,23 @@ export const enable = statement<{ name: string }, { name: string }>(
   ({ name }) => [name],
 )
 
-/** Stops an operation for a while; only the holder of one of its batches may say so. */
+/**
+ * Stops an operation for a while; only the holder of one of its batches may say so. The claim is locked: a statement
+ * that waits for the row of the operation would else go by a nonce that was right when it began.
+ */
 export const hold = statement<Claim & { reason: string; waitMs: number }, { until: Date }>(
   'operation.hold',
-  `update sluice.operation o
+  `with mine as materialized (
+     select b.operation_id
+     from sluice.batch b
+     where b.id = $1 and b.nonce = $2 and b.state = 'running'
+     for update
+   )
+   update sluice.operation o
    set status = 'held', reason = $3, status_actor = null,
      hold_until = clock_timestamp() + $4 * interval '1 millisecond'
-   from sluice.batch b
-   where b.id = $1 and b.nonce = $2
-     and o.id = b.operation_id
+   from mine
+   where o.id = mine.operation_id
      and o.status in ('active', 'verifying', 'held')
    returning o.hold_until as until`,
   (p) => [p.batchId, p.nonce, p.reason, p.waitMs],
@@ -144,11 +152,16 @@ export const holdClosed = statement<{ id: string; window: string; reason: string
 /** The circuit breaker: stops an operation until a person has looked. Only the holder of a batch may say so. */
 export const trip = statement<Claim & { reason: string }, { id: string }>(
   'operation.trip',
-  `update sluice.operation o
+  `with mine as materialized (
+     select b.operation_id
+     from sluice.batch b
+     where b.id = $1 and b.nonce = $2 and b.state = 'running'
+     for update
+   )
+   update sluice.operation o
    set status = 'pausing', reason = $3, status_actor = null
-   from sluice.batch b
-   where b.id = $1 and b.nonce = $2
-     and o.id = b.operation_id
+   from mine
+   where o.id = mine.operation_id
      and o.status in ('active', 'verifying', 'held')
    returning o.id`,
   (p) => [p.batchId, p.nonce, p.reason],

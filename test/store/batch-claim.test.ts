@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defineOperation } from '../../src/index.ts'
+import * as batches from '../../src/store/batches.ts'
+import type { StoreConnection } from '../../src/store/connection.ts'
+import { onConnection } from '../../src/store/connection.ts'
+import { fail, hold, trip } from '../../src/store/lifecycle.ts'
+import { isolate } from '../../src/store/quarantine.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { openClient } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
+import { takeFirst } from '../support/taking.ts'
+import { until } from '../support/wait.ts'
+import { counters } from '../support/working.ts'
+
+const count = defineOperation({ name: 'count', table: 'counters', perform: async () => 0 })
+const error = { name: 'RangeError', message: 'a bad row' }
+const [stranger, crashed] = ['00000000-0000-4000-8000-000000000000', '00000000-0000-4000-8000-000000000001']
+
+type Transition = (by: StoreConnection, claim: batches.Claim) => Promise<object[]>
+
+const counts = { rowsSeen: 10, rowsMatched: 10, rowsChanged: 10, rowsQuarantined: 0, elapsedMs: 1, walAt: '0/0' }
+const range = { id: crashed, lower: null, upper: ['1'], rows: 1, error, fingerprint: 'same' }
+
+const transitions: Record<string, Transition> = {
+  'pass the fence': (by, claim) => batches.fence(by, claim),
+  'move a checkpoint': (by, claim) => batches.checkpoint(by, { ...claim, ...counts, at: ['10'], leaseMs: 60_000 }),
+  'finish a batch': (by, claim) => batches.finish(by, { ...claim, carveSize: 7, tunedSize: 7 }),
+  'release a batch': (by, claim) => batches.release(by, claim),
+  'retry a batch': (by, claim) => batches.retry(by, { ...claim, error, waitMs: 0, counts: true }),
+  'renew a lease': (by, claim) => batches.renew(by, { claims: [{ ...claim, moving: true }], leaseMs: 600_000 }),
+  'hold an operation': (by, claim) => hold(by, { ...claim, reason: 'full disk', waitMs: 60_000 }),
+  'trip the breaker of an operation': (by, claim) => trip(by, { ...claim, reason: 'row after row' }),
+  'fail an operation': (by, claim) => fail(by, { ...claim, error }),
+  'quarantine a row': (by, claim) => isolate(by, { ...claim, ...range }),
+}
+
+let db: TestDatabase
+let claim: batches.Claim
+
+beforeAll(async () => {
+  db = await counters(100)
+  await using first = await takeFirst(db, count)
+  claim = { batchId: first.taken.batch.id, nonce: first.taken.batch.nonce }
+  await db.query('update sluice.batch set crashes = 1, crash_nonce = $1', [crashed])
+})
+
+afterAll(async () => {
+  await db[Symbol.asyncDispose]()
+})
+
+const state = (): Promise<object[]> =>
+  db.query(
+    `select to_jsonb(o) as row from sluice.operation o union all select to_jsonb(b) from sluice.batch b
+     union all select to_jsonb(q) from sluice.quarantine q union all select to_jsonb(h) from sluice.batch_history h`,
+  )
+
+test.each(Object.entries(transitions))('only the holder of a claim can %s', async (_, transition) => {
+  const before = await state()
+  await using client = await openClient(db.workerUrl)
+  const by = onConnection(client, 'sluice')
+  expect(await transition(by, { ...claim, nonce: stranger })).toEqual([])
+  expect(await state()).toEqual(before)
+  await client.query('begin')
+  expect(await transition(by, claim)).toHaveLength(1)
+  await client.query('rollback')
+})
+
+test.each([
+  ['hold', 'hold an operation'],
+  ['trip the breaker of', 'trip the breaker of an operation'],
+  ['fail', 'fail an operation'],
+])('a claim cannot change hands while its holder waits to %s the operation', async (_, name) => {
+  await using carver = await openClient(db.workerUrl)
+  await using holder = await openClient(db.workerUrl)
+  await using thief = await openClient(db.workerUrl)
+  for (const client of [carver, holder, thief]) await client.query('begin')
+  await carver.query('select from sluice.operation for update')
+  const asked = transitions[name]?.(onConnection(holder, 'sluice'), claim)
+  await until('the holder waits for the operation', () => isWaiting(db))
+  let isTaken = false
+  const taken = thief.query('update sluice.batch set nonce = $1', [stranger]).then(() => (isTaken = true))
+  await until(
+    'the claim has changed hands or cannot',
+    async () => isTaken || isWaiting(db, 'update sluice.batch set nonce%'),
+  )
+  expect(isTaken).toBe(false)
+  await carver.query('rollback')
+  expect(await asked).toHaveLength(1)
+  await holder.query('rollback')
+  await taken
+  await thief.query('rollback')
+})
+
+test('only the claim that was rescued last can take its crash back, and once', async () => {
+  await using client = await openClient(db.workerUrl)
+  const by = onConnection(client, 'sluice')
+  await client.query('begin')
+  await client.query('update sluice.batch set crashes = 2')
+  expect(await batches.survived(by, claim)).toEqual([])
+  expect(await batches.survived(by, { ...claim, nonce: crashed })).toEqual([{ crashes: 1 }])
+  expect(await batches.survived(by, { ...claim, nonce: crashed })).toEqual([])
+  await client.query('rollback')
+})
+
+test('history names the claim that finished a batch, and no other', async () => {
+  await using client = await openClient(db.workerUrl)
+  const by = onConnection(client, 'sluice')
+  const operationId = await db.value<string>('select operation_id from sluice.batch')
+  await client.query('begin')
+  await batches.finish(by, { ...claim, carveSize: null, tunedSize: null })
+  const asked = { ...claim, operationId, seq: 1 }
+  expect(await batches.finishedBy(by, { ...asked, nonce: stranger })).toEqual([])
+  expect(await batches.finishedBy(by, { ...asked, batchId: stranger })).toEqual([])
+  expect(await batches.finishedBy(by, asked)).toHaveLength(1)
+  await client.query('rollback')
+})
