@@ -295,7 +295,7 @@ describe('names', () => {
     const folders = readdirSync(here, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name)
-    const other = ['contracts', 'e2e', 'mutants', 'types', 'support', 'torture', 'docs']
+    const other = ['browser', 'contracts', 'e2e', 'faults', 'mutants', 'types', 'support', 'torture', 'docs']
     expect(folders.filter((name) => !(name in mayImport) && !other.includes(name))).toEqual([])
   })
 })

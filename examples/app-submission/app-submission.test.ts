@@ -8,8 +8,6 @@ import { submissions } from './machine.ts'
 import config from './sluice.config.ts'
 import { appStore } from './store.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
-
 let db: TestDatabase
 let sluice: Sluice
 let jobs: TestJobs

@@ -1,13 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { testJobs, type TestJobs } from '../../src/testing/index.ts'
 import { testDatabase, type TestDatabase } from '../../test/support/database.ts'
 import { createDatabase, pendingDatabases } from './jobs.ts'
 import { made, provider } from './provider.ts'
 import config from './sluice.config.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let db: TestDatabase
 let sluice: Sluice

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { serveDashboard } from '../../src/dashboard/index.ts'
-import { openBrowser } from '../../test/dashboard/browser.ts'
+import { openBrowser } from '../../test/browser/browser.ts'
 import { openShop } from './place.ts'
 import { shoot, shotsOf } from './shots.ts'
 

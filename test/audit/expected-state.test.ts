@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defineJob, defineOperation, defineSchedule, Sluice, sql } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { claimForTheDead, openClient } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 
 const keyed = defineJob({ name: 'keyed', concurrency: { limit: 1, key: () => 'k' }, perform: () => undefined })
@@ -106,8 +107,7 @@ describe('a verb on a job', () => {
     await client.query('begin')
     await client.query('update sluice.job set state = 4, run_at = now() where id = $1', [id])
     const cancelled = sluice.jobs.cancel(id, { expectedState: 'scheduled' })
-    const blocked = `select count(*)::int from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    await until('it waits for the row', async () => (await db.value<number>(blocked)) === 1)
+    await until('it waits for the row', () => isWaiting(db))
     await client.query('commit')
     await client.end()
     await expect(cancelled).rejects.toMatchObject({ code: 'STATE_CHANGED' })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { planned } from '../../src/index.ts'
 import { drained, openClient } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 import { callbacks, endless, member, notes, over, place, plain } from './place.ts'
 
@@ -76,8 +77,7 @@ test('who waits to cancel a member, because somebody has its batch locked, holds
   await other.query('begin')
   await other.query('select from sluice.job_batch where id = $1 for update', [run.id])
   const ended = jobs.cancel(run.jobs[0]?.id ?? 0)
-  const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%end_waiting%'`
-  await until('it waits', async () => (await at.db.query(waiting)).length > 0)
+  await until('it waits', () => isWaiting(at.db, '%end_waiting%'))
 
   await at.worker.sluice.start()
   const { id } = await jobs.enqueue(plain)

@@ -85,7 +85,7 @@ export async function place(more: readonly JobDefinition[] = []): Promise<Place>
 /** The batch of jobs once it is over. */
 export async function over({ worker }: Place, id: number): Promise<BatchStatus> {
   const { batches } = worker.sluice
-  await until(`batch of jobs ${id} is over`, async () => (await batches.get(id)).finishedAt !== null, 60_000)
+  await until(`batch of jobs ${id} is over`, async () => (await batches.get(id)).finishedAt !== null)
   return batches.get(id)
 }
 

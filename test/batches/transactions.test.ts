@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { defineJob, planned, Sluice } from '../../src/index.ts'
 import { drained, openClient } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 import { callbacks, keyed, member, notes, over, place, plain } from './place.ts'
 
@@ -49,11 +50,7 @@ test('an open transaction that adds keeps no member from ending, and the seal wa
   await at.worker.sluice.start()
   await until('both have ended', async () => (await batches.get(open.id)).succeeded === 2)
   const sealing = open.seal()
-  await until('the seal waits', async () =>
-    at.db.value(
-      `select count(*) > 0 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-    ),
-  )
+  await until('the seal waits', () => isWaiting(at.db))
   await client.query('commit')
   await sealing
   expect(await over(at, open.id)).toMatchObject({ state: 'succeeded', total: 3, succeeded: 3 })
@@ -79,11 +76,7 @@ test('a member that adds and ends while somebody seals gets through', async () =
   await at.worker.sluice.start()
   await added
   const sealing = open.seal()
-  await until('the seal waits', async () =>
-    at.db.value(
-      `select count(*) > 0 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-    ),
-  )
+  await until('the seal waits', () => isWaiting(at.db))
   said.dispatchEvent(new Event('released'))
   await sealing
   expect(await over(at, open.id)).toMatchObject({ state: 'succeeded', total: 2, succeeded: 2 })

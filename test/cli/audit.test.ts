@@ -1,7 +1,5 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { definitions, place } from './job-place.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 test('what is done on the command line is listed and exported, with who did it', async () => {
   await using at = await place()

@@ -1,11 +1,9 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { planned } from '../../src/index.ts'
 import { definitions, nasty, place } from './job-place.ts'
 import { sluiceHere } from './run-cli.ts'
 
 // The test runs the command line many times, which takes a second each on a busy machine.
-vi.setConfig({ testTimeout: 180_000 })
-
 const { plain, fails } = definitions
 
 test('batches of jobs can be listed, shown and cancelled', async () => {

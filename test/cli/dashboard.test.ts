@@ -41,7 +41,7 @@ test('sluice dev migrates, works and shows, in one process', async () => {
 export default { schema: 'fresh', jobs: [defineJob({ name: 'hello', perform: async () => undefined })] }`,
   )
   using running = startSluice(['dev', '--port', '0'], { folder: folder.path, env: { DATABASE_URL: db.url } })
-  await until('it has printed its address', () => running.ran.stdout.endsWith('\n'), 60_000)
+  await until('it has printed its address', () => running.ran.stdout.endsWith('\n'))
   const { origin, cookie } = await entered(running.ran.stdout)
   const session = await fetch(`${origin}/api/session`, { headers: { cookie } })
   expect(await session.json()).toMatchObject({ environment: 'development', schema: 'fresh', role: 'admin' })

@@ -1,11 +1,9 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineInbox, Sluice } from '../../src/index.ts'
 import { nasty, place } from './job-place.ts'
 
 // Each test runs the command line many times, which takes a second each on a busy machine.
-vi.setConfig({ testTimeout: 180_000 })
-
 const renewals = defineInbox({
   name: 'renewals',
   payload: z.object({ id: z.string() }),

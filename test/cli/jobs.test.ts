@@ -1,12 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { until } from '../support/wait.ts'
 import { definitions, place } from './job-place.ts'
 
 // Each test runs the command line many times, which takes a second each on a busy machine.
-vi.setConfig({ testTimeout: 180_000 })
-
 const { plain, fails, gone, later, long, keyed, locked } = definitions
 
 test('enqueue records a job of the configuration with all that was asked for', async () => {

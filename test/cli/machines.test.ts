@@ -1,10 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { sluiceHere, temporaryFolder, type Ran } from './run-cli.ts'
-
-vi.setConfig({ testTimeout: 180_000 })
 
 const config = `import { defineJob, defineMachine, defineReconciler, sql } from 'sluice'
 const numbers = { '~standard': { version: 1, vendor: 'test', validate: (value) =>

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { userInfo } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { defineOperation, Sluice } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
@@ -13,8 +13,6 @@ import { sluiceHere, temporaryFolder, type Ran } from './run-cli.ts'
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 // Each test runs the command line many times, which takes a second each on a busy machine.
-vi.setConfig({ testTimeout: 90_000 })
-
 const config = `import { setTimeout } from 'node:timers/promises'
 import { defineOperation, sql } from 'sluice'
 const change = ({ batch }) => batch.update(sql\`n = raw::int\`)

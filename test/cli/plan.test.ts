@@ -1,13 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { renderLine, type Line } from '../../src/cli/output.ts'
 import { planLines } from '../../src/cli/plan-lines.ts'
 import type { OperationPlan } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { sluiceHere, temporaryFolder, type Ran } from './run-cli.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 const plan: OperationPlan = {
   name: 'expire-events',

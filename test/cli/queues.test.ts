@@ -1,11 +1,9 @@
 import { userInfo } from 'node:os'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { definitions, nasty, place } from './job-place.ts'
 import { sluiceHere } from './run-cli.ts'
 
 // Each test runs the command line many times, which takes a second each on a busy machine.
-vi.setConfig({ testTimeout: 180_000 })
-
 const { plain, fails, keyed } = definitions
 
 test('list shows what is in each queue', async () => {

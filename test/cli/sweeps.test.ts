@@ -1,13 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { pastes } from '../sweeps/pastes.ts'
 import { nasty } from './job-place.ts'
 import { sluiceHere, temporaryFolder } from './run-cli.ts'
 
 // Each test runs the command line many times, which takes a second each on a busy machine.
-vi.setConfig({ testTimeout: 180_000 })
-
 const config = `import { defineSweep, sql } from 'sluice'
 export default {
   sweeps: [

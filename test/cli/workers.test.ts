@@ -1,13 +1,11 @@
 import { hostname } from 'node:os'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { version } from '../../src/index.ts'
 import { until } from '../support/wait.ts'
 import { definitions, place } from './job-place.ts'
 import { startSluice } from './run-cli.ts'
 
 // Each test runs the command line many times, which takes a second each on a busy machine.
-vi.setConfig({ testTimeout: 180_000 })
-
 const { plain, long } = definitions
 
 test('list shows the workers with what they know and hold', async () => {

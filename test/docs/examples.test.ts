@@ -67,4 +67,4 @@ test('every example in the documents compiles', async () => {
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-}, 60_000)
+})

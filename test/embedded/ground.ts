@@ -7,13 +7,11 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from '../../src/embedded/index.ts'
 import { platformPackage, thisMachine } from '../../src/embedded/platform.ts'
 import { commandOf, isAlive } from '../../src/embedded/processes.ts'
 import { compileStarter } from './compiled.ts'
-
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 })
 
 export const asRoot = process.getuid?.() === 0
 /** Whom the tests take for an ordinary user when they run as root; else they are one themselves. */

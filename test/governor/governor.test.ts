@@ -28,7 +28,7 @@ function dial(): { probe: Probe; set: (value: number | Error) => Promise<void> }
     now = value
     const then = reads
     // Before the next reading but one, the first has been judged; three that fail are one that counts.
-    await until('the dial has been read', () => reads >= then + (value instanceof Error ? 4 : 2), 60_000)
+    await until('the dial has been read', () => reads >= then + (value instanceof Error ? 4 : 2))
   }
   return { probe, set }
 }
@@ -62,7 +62,7 @@ describe('a signal beyond its hard limit', () => {
     await using _ = sluice
     await sluice.start()
     const { id } = await sluice.operations.start(operation)
-    const held = await events.event('operation.held', { limitMs: 60_000 })
+    const held = await events.event('operation.held')
     expect(held.reason).toMatch(/^the dial is 150, slows from 10, stops at 100, for /)
     await until('its batch is given back', () => nothingRuns(db))
     const before = await done(db)
@@ -74,7 +74,7 @@ describe('a signal beyond its hard limit', () => {
     await set(9)
     // Below the soft limit, but not by enough to end a hold, also when its time has come.
     await db.query('update sluice.operation set hold_until = clock_timestamp()')
-    await events.event('operation.held', { nth: 2, limitMs: 60_000 })
+    await events.event('operation.held', { nth: 2 })
     expect(await done(db)).toBe(before)
     await set(1)
     expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
@@ -94,7 +94,7 @@ describe('a signal beyond its hard limit', () => {
     await using _ = sluice
     await sluice.start()
     const { id } = await sluice.operations.start(operation)
-    await events.event('operation.held', { limitMs: 60_000 })
+    await events.event('operation.held')
     await until('nothing of it runs', () => nothingRuns(db))
     expect(await done(db)).toBeLessThan(300)
     expect(await status(db)).toBe('held')
@@ -110,7 +110,7 @@ test('a signal between its limits slows the work and says so, live', async () =>
   const said: string[] = []
   const operation: OperationDefinition<undefined> = interrupted(async () => {
     await set(60)
-    await events.event('operation.limited', { limitMs: 60_000 })
+    await events.event('operation.limited')
     await until('the operation says so', async () => {
       const [one] = await sluice.operations.list()
       said.push(one?.limitedBy ?? '')
@@ -122,10 +122,10 @@ test('a signal between its limits slows the work and says so, live', async () =>
   await using _ = sluice
   await sluice.start()
   const { id } = await sluice.operations.start(operation)
-  const limited = await events.event('operation.limited', { limitMs: 60_000 })
+  const limited = await events.event('operation.limited')
   expect(limited).toMatchObject({ probe: 'dial', value: 60, soft: 10, hard: 100, name: 'add-one' })
   expect(limited.share).toBeCloseTo((1 - 50 / 90) ** 2, 5)
-  expect(await events.event('operation.limited', { nth: 2, limitMs: 60_000 })).toMatchObject({ probe: null, share: 1 })
+  expect(await events.event('operation.limited', { nth: 2 })).toMatchObject({ probe: null, share: 1 })
   expect(said.at(-1)).toMatch(/^1 of 1 lane at work; the dial is 60, slows from 10, stops at 100, for /)
   await sluice.operations.wait(id, { everyMs: 20 })
   expect(events.count('operation.held')).toBe(0)
@@ -140,7 +140,7 @@ test('that nothing limits it any more is said again when the answer was lost', a
   const limiter = (): Promise<unknown> => db.value('select limiter from sluice.operation')
   const operation: OperationDefinition<undefined> = interrupted(async () => {
     await set(60)
-    await events.event('operation.limited', { limitMs: 60_000 })
+    await events.event('operation.limited')
     // The statement never comes to the server: only who says it again takes back what stands there.
     const cut = proxy.answer('57P01', { to: /set limiter/, times: 1 })
     await set(0)
@@ -152,7 +152,7 @@ test('that nothing limits it any more is said again when the answer was lost', a
   await using _ = sluice
   await sluice.start()
   const { id } = await sluice.operations.start(operation)
-  expect(await events.event('operation.limited', { nth: 2, limitMs: 60_000 })).toMatchObject({ probe: null, share: 1 })
+  expect(await events.event('operation.limited', { nth: 2 })).toMatchObject({ probe: null, share: 1 })
   await sluice.operations.wait(id, { everyMs: 20 })
   expect(await exactlyOnce(db)).toBe(true)
 })
@@ -170,7 +170,7 @@ test('a budget that cannot be read any more stops the work, and a gauge does not
   await using _ = sluice
   await sluice.start()
   const { id } = await sluice.operations.start(operation)
-  const held = await events.event('operation.held', { limitMs: 60_000 })
+  const held = await events.event('operation.held')
   expect(held.reason).toContain('the dial cannot be read any more')
   expect(events.all).toContainEqual({
     event: 'warning',

@@ -29,7 +29,7 @@ beforeAll(async () => {
     autovacuum_freeze_max_age: '100000',
   }
   server = await startCluster(folder, { settings })
-}, 120_000)
+})
 
 afterAll(async () => {
   await server.stop('immediate')

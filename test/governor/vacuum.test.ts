@@ -55,38 +55,34 @@ test('what a process that died has left behind is put back by another', async ()
   expect(await optionsOf(db)).toBeNull()
 })
 
-test(
-  'a worker killed while the end of a table is kept is followed by one that puts it back',
-  { timeout: 90_000 },
-  async () => {
-    await using db = await counters(500)
-    await db.query('alter table counters set (vacuum_truncate = true)')
-    const careful = { ...shape, vacuum: { truncate: false } }
-    const finishing = defineOperation({ ...careful, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
-    const { sluice } = working(db, [finishing], { database: db.url, governor })
-    await using _ = sluice
-    const { id } = await sluice.operations.start(finishing)
-    const hanging = `const operations = [defineOperation({
+test('a worker killed while the end of a table is kept is followed by one that puts it back', async () => {
+  await using db = await counters(500)
+  await db.query('alter table counters set (vacuum_truncate = true)')
+  const careful = { ...shape, vacuum: { truncate: false } }
+  const finishing = defineOperation({ ...careful, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+  const { sluice } = working(db, [finishing], { database: db.url, governor })
+  await using _ = sluice
+  const { id } = await sluice.operations.start(finishing)
+  const hanging = `const operations = [defineOperation({
     ...${JSON.stringify(careful)},
     perform: () => new Promise((resolve) => setTimeout(resolve, 60_000)),
   })]`
-    {
-      const profile = { ...testProfile, timeouts: { ...testProfile.timeouts, idleInTransaction: '60s' }, governor }
-      await using worker = await spawnWorker({ url: db.url, operations: hanging, profile })
-      const kept = async (): Promise<boolean> => (await optionsOf(db))?.includes('vacuum_truncate=false') === true
-      await until('the end of the table is kept', kept, 60_000)
-      worker.kill('SIGKILL')
-      await worker.exited
-    }
-    expect(await optionsOf(db)).toContain('vacuum_truncate=false')
-    await sluice.start()
-    expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
-    const asBefore = async (): Promise<boolean> => (await optionsOf(db))?.includes('vacuum_truncate=true') === true
-    await until('the table is as before', asBefore, 60_000)
-    expect(await db.value('select count(*)::int from sluice.table_setting')).toBe(0)
-    expect(await db.value('select bool_and(n = 1) from counters')).toBe(true)
-  },
-)
+  {
+    const profile = { ...testProfile, timeouts: { ...testProfile.timeouts, idleInTransaction: '60s' }, governor }
+    await using worker = await spawnWorker({ url: db.url, operations: hanging, profile })
+    const kept = async (): Promise<boolean> => (await optionsOf(db))?.includes('vacuum_truncate=false') === true
+    await until('the end of the table is kept', kept)
+    worker.kill('SIGKILL')
+    await worker.exited
+  }
+  expect(await optionsOf(db)).toContain('vacuum_truncate=false')
+  await sluice.start()
+  expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
+  const asBefore = async (): Promise<boolean> => (await optionsOf(db))?.includes('vacuum_truncate=true') === true
+  await until('the table is as before', asBefore)
+  expect(await db.value('select count(*)::int from sluice.table_setting')).toBe(0)
+  expect(await db.value('select bool_and(n = 1) from counters')).toBe(true)
+})
 
 test('a role that may not leaves the table alone, and says so once', async () => {
   await using db = await counters(2_000)
@@ -118,7 +114,7 @@ test('the table is vacuumed after so many changed rows', async () => {
   await sluice.start()
   await sluice.operations.start(cleaning)
   const vacuums = `select vacuum_count::int from pg_stat_user_tables where relname = 'counters'`
-  await until('a vacuum is counted', async () => (await db.value<number>(vacuums)) > 0, 60_000)
+  await until('a vacuum is counted', async () => (await db.value<number>(vacuums)) > 0)
 })
 
 test('an operation with a budget of dead rows waits for vacuum', async () => {
@@ -133,15 +129,19 @@ test('an operation with a budget of dead rows waits for vacuum', async () => {
   const budgeted = defineOperation({
     ...shape,
     vacuum: { deadRows: 0.3 },
+    subBatchSize: 100,
     scope: () => sql`id <= 500`,
-    perform: ({ batch }) => batch.update(sql`n = n + 1`),
+    perform: async ({ batch }) => {
+      // The first sub-batch goes on when the dead rows were seen, the others only when they are gone.
+      await events.event('operation.limited')
+      return batch.update(sql`n = n + 1`)
+    },
   })
   const { sluice, events } = working(db, [budgeted], { governor })
   await using _ = sluice
   await sluice.start()
   const { id } = await sluice.operations.start(budgeted)
-  const held = await events.event('operation.held', { limitMs: 60_000 })
-  // A slow look may let the one sub-batch that there is pass before it: 8,000 of 20,000 rows, or 8,500 of 20,500.
+  const held = await events.event('operation.held')
   const reason = /dead rows of the table is 4[01] % \(public\.counters, heap\), slows from 15 %, stops at 30 %/
   expect(held.reason).toMatch(reason)
   // Whoever holds a snapshot at that moment keeps rows from being removed.

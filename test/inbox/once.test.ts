@@ -6,6 +6,7 @@ import { defineJob, type OnceContext } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { openClient, startedWorker } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 import { builtPackage } from '../support/worker.ts'
 import { ledgerDatabase, place, signal, type Place } from './ground.ts'
@@ -48,9 +49,7 @@ test('of many at once, in several processes, one does it and the others wait for
     return result
   }
   const calls = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? at : other).sluice.once('many', slow))
-  await until('the other process waits', () =>
-    db.value(`select count(*) = 1 from pg_locks where not granted and locktype = 'transactionid'`),
-  )
+  await until('the other process waits', () => isWaiting(db))
   go.give()
   expect(new Set(await Promise.all(calls))).toEqual(new Set(['many is done']))
   expect(await times('many')).toBe(1)
@@ -210,7 +209,7 @@ describe('a process that', () => {
   test('is killed between effect and commit has done nothing; who waits for it does the work', async () => {
     await using stuck = await stuckProcess('killed', db.workerUrl)
     const waiting = at.sluice.once('killed', note('killed'))
-    await until('it waits', () => db.value(`select count(*) > 0 from pg_locks where not granted`))
+    await until('it waits', () => isWaiting(db))
     stuck.child.kill('SIGKILL')
     expect(await waiting).toBe('killed is done')
     expect(await times('killed')).toBe(1)

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { cancel, defineInbox, snooze } from '../../src/index.ts'
 import { drained, liveJobs, openClient } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 import { ledgerDatabase, notes, place, renewals, signal, working } from './ground.ts'
 
@@ -129,7 +130,7 @@ test('in a transaction of the caller it is there when that commits', async () =>
   await at.inboxes.receive(inbox, { id: 'a', cents: 5 }, { tx: client })
   // Another delivery waits for the end of that transaction, and then knows.
   const other = at.inboxes.receive(inbox, { id: 'a', cents: 5 })
-  await until('it waits', () => db.value(`select count(*) = 1 from pg_locks where not granted`))
+  await until('it waits', () => isWaiting(db))
   await client.query('commit')
   expect(await other).toMatchObject({ status: 'duplicate' })
   expect(await liveJobs(db)).toBe(1)

@@ -23,7 +23,7 @@ const blowing = (name: string, transaction: boolean): JobDefinition<Args> =>
     },
   } as never)
 
-test('whatever a handler throws is written down, and the job ends', { timeout: 180_000 }, async () => {
+test('whatever a handler throws is written down, and the job ends', async () => {
   await using db = await testDatabase()
   const [plain, within] = [blowing('plain', false), blowing('within', true)]
   await using worker = jobWorker(db, [plain, within])

@@ -13,7 +13,7 @@ const failing = (): never => {
 }
 
 describe.each(['enqueue', 'enqueueMany'] as const)('args given to %s', (verb) => {
-  test('are refused before anything is written, or reach the handler unchanged', { timeout: 180_000 }, async () => {
+  test('are refused before anything is written, or reach the handler unchanged', async () => {
     await using db = await testDatabase()
     const { take, got } = taking()
     await using worker = jobWorker(db, [take])
@@ -67,38 +67,34 @@ test('what SQL gives to sluice.enqueue is refused in clear words, or reaches the
 })
 
 describe('keys', () => {
-  test.each(['unique', 'concurrency'] as const)(
-    'of %s are refused or kept as they are',
-    { timeout: 180_000 },
-    async (kind) => {
-      await using db = await testDatabase()
-      let key: unknown
-      const ran: string[] = []
-      const keyed = defineJob({
-        name: 'keyed',
-        args,
-        ...(kind === 'unique' ? { unique: { key: () => key as string } } : {}),
-        ...(kind === 'concurrency' ? { concurrency: { limit: 1, key: () => key as string } } : {}),
-        perform: ({ args: { value } }) => void ran.push(value as string),
-      })
-      await using worker = jobWorker(db, [keyed])
-      const enqueue = (value: unknown) => tried(async () => [await worker.jobs.enqueue(keyed, { value })])
-      for (const [name, bad] of badKeys) {
-        key = bad
-        expect(await enqueue(name), name).toEqual({ code: 'ENQUEUE_INVALID' })
-      }
-      expect(await jobsIn(db)).toBe(0)
-      for (const [name, text] of oddTexts) {
-        key = text
-        expect(await enqueue(name), name).toHaveProperty('ids')
-      }
-      const stored = kind === 'unique' ? 'select key from sluice.job_lock' : 'select key from sluice.job'
-      const keys = (await db.query<{ key: string }>(stored)).map((row) => row.key)
-      expect(keys.toSorted()).toEqual(oddTexts.map(([, text]) => text).toSorted())
-      await finish(db, worker)
-      expect(ran.toSorted()).toEqual(oddTexts.map(([name]) => name).toSorted())
-    },
-  )
+  test.each(['unique', 'concurrency'] as const)('of %s are refused or kept as they are', async (kind) => {
+    await using db = await testDatabase()
+    let key: unknown
+    const ran: string[] = []
+    const keyed = defineJob({
+      name: 'keyed',
+      args,
+      ...(kind === 'unique' ? { unique: { key: () => key as string } } : {}),
+      ...(kind === 'concurrency' ? { concurrency: { limit: 1, key: () => key as string } } : {}),
+      perform: ({ args: { value } }) => void ran.push(value as string),
+    })
+    await using worker = jobWorker(db, [keyed])
+    const enqueue = (value: unknown) => tried(async () => [await worker.jobs.enqueue(keyed, { value })])
+    for (const [name, bad] of badKeys) {
+      key = bad
+      expect(await enqueue(name), name).toEqual({ code: 'ENQUEUE_INVALID' })
+    }
+    expect(await jobsIn(db)).toBe(0)
+    for (const [name, text] of oddTexts) {
+      key = text
+      expect(await enqueue(name), name).toHaveProperty('ids')
+    }
+    const stored = kind === 'unique' ? 'select key from sluice.job_lock' : 'select key from sluice.job'
+    const keys = (await db.query<{ key: string }>(stored)).map((row) => row.key)
+    expect(keys.toSorted()).toEqual(oddTexts.map(([, text]) => text).toSorted())
+    await finish(db, worker)
+    expect(ran.toSorted()).toEqual(oddTexts.map(([name]) => name).toSorted())
+  })
 
   test('that computing fails end in the error of the one who computes them', async () => {
     await using db = await testDatabase()

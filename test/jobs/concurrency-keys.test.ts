@@ -1,33 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { defineJob, snooze, type JobDefinition } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { drained, jobProfile, jobWorker, liveJobs, openClient, shortLease, startedWorker } from '../support/jobs.ts'
-import { spawnWorker } from '../support/worker.ts'
-
-const args = z.object({ key: z.string(), n: z.number() })
-type Args = z.infer<typeof args>
-
-/** A table in which handlers write down when they start and end. The server counts what overlaps. */
-async function withSpans(db: TestDatabase): Promise<TestDatabase> {
-  await db.query(`create table span (id bigserial primary key, job bigint, key text, n int,
-    began timestamptz default clock_timestamp(), ended timestamptz)`)
-  await db.query('grant usage on sequence span_id_seq to test_worker')
-  return db
-}
-
-/** How many of a key ran at once, at most. One that was killed half way never ended: it counts until it ran again. */
-const mostAtOnce = (db: TestDatabase, key: string): Promise<number> =>
-  db.value(
-    `select max((select count(*) from span b where b.key = a.key and b.began <= a.began
-         and coalesce(b.ended, b.began) >= a.began))::int
-     from span a where a.key = $1`,
-    [key],
-  )
-
-const inOrder = async (db: TestDatabase, key: string): Promise<number[]> =>
-  (await db.query<{ n: number }>('select n from span where key = $1 order by began', [key])).map(({ n }) => n)
+import { drained, jobWorker, openClient, startedWorker } from '../support/jobs.ts'
+import { args, inOrder, lot, mostAtOnce, withSpans, type Args } from './spans.ts'
 
 function recording(db: TestDatabase, limit: number, ms = 15): JobDefinition<Args> {
   return defineJob({
@@ -41,8 +17,6 @@ function recording(db: TestDatabase, limit: number, ms = 15): JobDefinition<Args
     },
   })
 }
-
-const lot = (key: string, length: number): Args[] => Array.from({ length }, (_, n) => ({ key, n }))
 
 describe('jobs of a key', () => {
   test('run one at a time under a limit of 1, in the order of their enqueueing', async () => {
@@ -171,61 +145,6 @@ describe('jobs of a key', () => {
     }
     await drained(db)
   })
-})
-
-test('a limit holds across processes, one of which is killed with SIGKILL', { timeout: 180_000 }, async () => {
-  await using db = await withSpans(await testDatabase())
-  const jobs = `
-import pg from '${import.meta.resolve('pg')}'
-const pool = new pg.Pool({ connectionString: process.env.SLUICE_DATABASE_URL, max: 10 })
-const jobs = [1, 3].map((limit) => defineJob({
-  name: 'limit-' + limit,
-  concurrency: { limit, key: ({ key }) => key },
-  args: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
-  async perform({ args: { key, n }, job }) {
-    const { rows } = await pool.query('insert into span (job, key, n) values ($1, $2, $3) returning id', [job.id, key, n])
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    await pool.query('update span set ended = clock_timestamp() where id = $1', [rows[0].id])
-  },
-}))`
-  const [one, three] = [1, 3].map((limit) =>
-    defineJob({
-      name: `limit-${limit}`,
-      args,
-      concurrency: { limit, key: ({ key }) => key },
-      perform: () => undefined,
-    }),
-  ) as [JobDefinition<Args>, JobDefinition<Args>]
-  await using idle = jobWorker(db, [])
-  await idle.jobs.enqueueMany(one, [...lot('a', 60), ...lot('b', 60)])
-  await idle.jobs.enqueueMany(three, [...lot('c', 120), ...lot('d', 120)])
-  const order = { url: db.workerUrl, jobs, profile: jobProfile({ concurrency: 8 }, shortLease) }
-  // Who ends a job is the first to see the next one of its key, so the first process has most of them.
-  await using first = await spawnWorker(order)
-  await using _second = await spawnWorker(order)
-  await first.events.event('job.finished', { nth: 20 })
-  first.kill('SIGKILL')
-  await first.exited
-  await drained(db, 60_000)
-  for (const [key, limit] of [
-    ['a', 1],
-    ['b', 1],
-    ['c', 3],
-    ['d', 3],
-  ] as const) {
-    expect(await mostAtOnce(db, key)).toBeLessThanOrEqual(limit)
-    // Each has ended, and no key has lost its order by more than the one that was killed.
-    const ended = await db.value('select count(distinct job)::int from span where key = $1 and ended is not null', [
-      key,
-    ])
-    expect(ended).toBe(limit === 1 ? 60 : 120)
-  }
-  expect(await mostAtOnce(db, 'c')).toBe(3)
-  for (const key of ['a', 'b']) {
-    const begun = [...new Set(await inOrder(db, key))]
-    expect(begun).toEqual(Array.from({ length: 60 }, (_n, n) => n))
-  }
-  expect(await liveJobs(db)).toBe(0)
 })
 
 test('jobs without a key are not held up by those that have one', async () => {

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { drained, jobWorker, liveJobs, openClient, startedWorker, withLedger } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 
 const numbered = z.object({ n: z.number() })
@@ -214,8 +215,7 @@ test('who waits to end a job that somebody has locked holds up no claim', async 
   await other.query('begin')
   await other.query('select from sluice.job where id = $1 for update', [first?.id])
   const ended = worker.jobs.cancel(first?.id ?? 0)
-  const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%end_waiting%'`
-  await until('it waits', async () => (await db.query(waiting)).length > 0)
+  await until('it waits', () => isWaiting(db, '%end_waiting%'))
 
   await worker.sluice.start()
   const { id } = await worker.jobs.enqueue(noop, { n: 2 })
@@ -272,10 +272,10 @@ describe('in bulk', () => {
     await using other = await openClient(db.url)
     await other.query('begin; lock table sluice.job_class in share mode')
     const bulk = person.jobs.bulk('cancel', { tag: 'x' })
-    const sessions = (where: string): Promise<number> =>
-      db.value(`select count(*)::int from pg_stat_activity where datname = current_database() and ${where}`)
-    await until('it waits for the lock', async () => (await sessions(`wait_event_type = 'Lock'`)) === 1)
-    expect(await sessions(`usename = 'test_worker' and state = 'idle in transaction'`)).toBe(0)
+    await until('it waits for the lock', () => isWaiting(db))
+    const idle = `select count(*)::int from pg_stat_activity
+      where datname = current_database() and usename = 'test_worker' and state = 'idle in transaction'`
+    expect(await db.value(idle)).toBe(0)
     await other.query('commit')
     expect(await bulk).toMatchObject({ duplicate: false })
   })

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob, leave, Sluice, snooze, type JobDefinition } from '../../src/index.ts'
 import { testJobs, type TestJobs } from '../../src/testing/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { openClient, startedWorker } from '../support/jobs.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let db: TestDatabase
 
@@ -45,13 +43,13 @@ describe('a guard', () => {
     })
     await using worker = await startedWorker(db, [definition])
     const left = await worker.jobs.enqueue(definition, { id: 2 })
-    expect(await worker.events.event('job.left', { limitMs: 60_000 })).toEqual({
+    expect(await worker.events.event('job.left')).toEqual({
       jobId: left.id,
       name: 'guarded',
       reason: 'nothing to do',
     })
     await worker.jobs.enqueue(definition, { id: 1 })
-    await worker.events.event('job.finished', { nth: 2, limitMs: 60_000 })
+    await worker.events.event('job.finished', { nth: 2 })
     expect(ran).toEqual([1])
     expect(await worker.jobs.get(left.id)).toMatchObject({ state: 'succeeded' })
     expect(await testJobs(worker.sluice).run(definition, { id: 2 })).toMatchObject({

@@ -101,7 +101,7 @@ test('without any hint, looking now and then finds every job', async () => {
   await worker.events.event('job.finished', { nth: 5 })
 })
 
-test('behind a transaction pooler jobs run by looking alone', { timeout: 180_000 }, async () => {
+test('behind a transaction pooler jobs run by looking alone', async () => {
   await using db = await testDatabase()
   const upstream = new URL(db.url)
   await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })

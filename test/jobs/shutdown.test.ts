@@ -2,19 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { isClaimed, jobProfile, jobWorker, liveJobs, shortLease, startedWorker, withLedger } from '../support/jobs.ts'
-import { until } from '../support/wait.ts'
-import { spawnWorker } from '../support/worker.ts'
+import { testDatabase } from '../support/database.ts'
+import { clean, jobWorker, leftovers, liveJobs, startedWorker, withLedger } from '../support/jobs.ts'
 
 const numbered = z.object({ n: z.number() })
 const many = (length: number): { n: number }[] => Array.from({ length }, (_, n) => ({ n }))
-
-/** What a worker must not leave behind. */
-const leftovers = (db: TestDatabase): Promise<object[]> =>
-  db.query(`select (select count(*)::int from sluice.job j where ${isClaimed}) as claimed,
-    (select count(*)::int from sluice.job_claim) as claims, (select count(*)::int from sluice.worker) as workers`)
-const clean = [{ claimed: 0, claims: 0, workers: 0 }]
 
 test('running jobs may end, fetched ones go back, and nothing stays claimed', async () => {
   await using db = await testDatabase()
@@ -106,49 +98,4 @@ test('stopping twice, or without having started, is harmless', async () => {
   await worker.sluice.stop()
   await jobWorker(db, []).sluice.stop()
   expect(await leftovers(db)).toEqual(clean)
-})
-
-test.each([
-  ['SIGTERM', 143],
-  ['SIGINT', 130],
-] as const)('%s ends a worker process in order, and it exits with %d', async (signal, code) => {
-  await using db = await testDatabase()
-  const jobs = `const jobs = [defineJob({ name: 'slow', retry: false,
-    perform: ({ signal }) => new Promise((_, no) => signal.addEventListener('abort', () => no(signal.reason))) })]`
-  const profile = jobProfile({}, { stop: '300ms' })
-  await using worker = await spawnWorker({ url: db.workerUrl, jobs, profile })
-  await worker.events.event('worker.started')
-  await db.query(`select sluice.enqueue((select json_agg(json_build_object('job', 'slow'))::text
-    from generate_series(1, 30)))`)
-  await worker.events.event('job.started', { nth: 5 })
-  worker.kill(signal)
-  expect(await worker.exited).toBe(code)
-  expect(await leftovers(db)).toEqual(clean)
-  expect(await db.value('select count(*)::int from sluice.job where attempt = 0')).toBe(30)
-})
-
-test('a second signal forces a worker out that still waits for its handlers', async () => {
-  await using db = await testDatabase()
-  const jobs = `const jobs = [defineJob({ name: 'deaf', perform: () => new Promise(() => undefined) })]`
-  await using worker = await spawnWorker({
-    url: db.workerUrl,
-    jobs,
-    profile: jobProfile({}, { ...shortLease, stop: '10m' }),
-  })
-  await worker.events.event('worker.started')
-  await db.query(`select sluice.enqueue('{"job": "deaf"}')`)
-  await worker.events.event('job.started')
-  worker.kill('SIGTERM')
-  await until('it says that it stops', () => worker.stderr.some((line) => line.includes('Once more to end at once')))
-  expect(worker.process.exitCode).toBeNull()
-  // An echo of the first one does not count, so it may take another.
-  await until('it is gone', () => {
-    worker.kill('SIGTERM')
-    return worker.process.exitCode !== null
-  })
-  expect(await worker.exited).toBe(143)
-  // What it could not give back is freed by the next worker once its lease is over.
-  await using next = await startedWorker(db, [], {}, { worker: shortLease })
-  expect(await next.events.event('job.rescued')).toMatchObject({ name: 'deaf' })
-  await until('nothing is claimed', async () => (await db.value('select count(*)::int from sluice.job_claim')) === 0)
 })

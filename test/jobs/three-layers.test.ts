@@ -1,15 +1,13 @@
 // The table of docs/guide/idempotent-jobs.md, cell by cell: each layer alone, against each way in which work is done
 // twice. Where two must meet, they meet at a gate that opens when both are there or one is seen to wait for the other.
 import { EventEmitter, once } from 'node:events'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob, Sluice, type Connection, type JobDefinition } from '../../src/index.ts'
 import { testJobs } from '../../src/testing/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { drained, openClient, startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 type Layer = 'none' | 'guard' | 'lock' | 'unique' | 'all'
 type Work = (context: { tx: Connection; attempt: number }) => Promise<void>
@@ -142,7 +140,7 @@ const twoWorkersRace: Scenario = async (layer) => {
   await using one = await worker()
   await using _two = await worker()
   await one.jobs.enqueue(definition, args)
-  await until('the first is inside', () => inside === 1, 60_000)
+  await until('the first is inside', () => inside === 1)
   await one.jobs.enqueue(definition, args)
   await until(
     'the second is inside, too, or waits',
@@ -150,7 +148,7 @@ const twoWorkersRace: Scenario = async (layer) => {
     60_000,
   )
   gate.emit('open')
-  await drained(db, 60_000)
+  await drained(db)
   return most === 1
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   again,
   cancel,
@@ -11,8 +11,6 @@ import {
 import { testJobs, type TestJobs } from '../../src/testing/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let db: TestDatabase
 

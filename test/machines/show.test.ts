@@ -1,8 +1,6 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { defineMachine, Sluice } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const machine = defineMachine({
   name: 'reviews',

@@ -22,7 +22,7 @@ let [folder, server]: [string, EmbeddedPostgres | undefined] = ['', undefined]
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice-full-pages-'))
   server = await startCluster(folder, { settings: { fsync: 'off', autovacuum: 'off' } })
-}, 120_000)
+})
 
 afterAll(async () => {
   await server?.stop('immediate')

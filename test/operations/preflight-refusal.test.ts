@@ -54,7 +54,7 @@ test('with force it starts, and its history says so', async () => {
   expect(await sluice.operations.get(id)).toMatchObject({ reason })
   // It is not held for what was known before.
   await sluice.start()
-  await events.event('operation.finished', { limitMs: 60_000 })
+  await events.event('operation.finished')
   expect(events.count('operation.held')).toBe(0)
   expect(await db.value('select count(*)::int from codes where n <> 1')).toBe(0)
 })

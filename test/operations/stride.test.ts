@@ -2,12 +2,8 @@ import sql from 'sql-template-tag'
 import { describe, expect, test } from 'vitest'
 import { backfill } from '../../src/index.ts'
 import { chooseStride, nextStride, type StrideFacts } from '../../src/operations/stride.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { testDatabase } from '../support/database.ts'
-import { startFaultProxy } from '../support/fault-proxy/index.ts'
-import { until } from '../support/wait.ts'
-import { spawnWorker, testProfile } from '../support/worker.ts'
-import { patient, working } from '../support/working.ts'
+import { working } from '../support/working.ts'
+import { fullPages } from './full-pages-table.ts'
 import { findingsOf } from './preflight-place.ts'
 
 const refused = (stride: unknown) => () =>
@@ -61,46 +57,9 @@ describe('the choice', () => {
   })
 })
 
-/** Full pages, each row of which tells how often it was updated. */
-async function fullPages(rows: number, also = ''): Promise<TestDatabase> {
-  const db = await testDatabase()
-  await db.query(`create table counters (id bigint primary key, n int not null default 0, done boolean not null default
-    false, filling text not null default repeat('x', 150)) with (autovacuum_enabled = false)`)
-  await db.query('create index counters_filling on counters (filling, id)')
-  await db.query('insert into counters (id) select generate_series(1, $1::int)', [rows])
-  await db.query(`create function count_up() returns trigger language plpgsql as
-    $$ begin ${also} new.n := old.n + 1; return new; end $$`)
-  await db.query('create trigger count_up before update on counters for each row execute function count_up()')
-  await db.query('vacuum analyze counters')
-  return db
-}
-
 const finish = backfill({ name: 'finish', table: 'counters', set: { done: sql`true` }, subBatchSize: 100 })
-/** The same on any machine: what is chosen otherwise depends on who holds a snapshot at that moment. */
-const strided = backfill({ name: 'finish', table: 'counters', set: { done: sql`true` }, subBatchSize: 100, stride: 10 })
-const wrong = 'select count(*)::int from counters where n <> 1 or not done'
 
-test(
-  'each row changes once and is counted once, though answers within a stride are lost',
-  { timeout: 60_000 },
-  async () => {
-    await using db = await fullPages(6_000)
-    const upstream = new URL(db.url)
-    await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
-    const { sluice, events } = working(db, [strided], { ...patient, database: proxy.url(db.workerUrl) })
-    await using _ = sluice
-    await sluice.start()
-    await sluice.operations.start(strided)
-    await events.event('sub-batch.committed')
-    const lost = proxy.dropAnswerTo(/tidsend/, { times: 3, ending: 'rst' })
-    expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 6_000, rowsChanged: 6_000 })
-    expect(lost.hits).toBeGreaterThan(0)
-    expect(await db.value(wrong)).toBe(0)
-    expect(events.payloads('sub-batch.doubted').map(({ outcome }) => outcome)).toContain('told by the rows')
-  },
-)
-
-test('a bad row is isolated alone, and all others of its pages change once', { timeout: 60_000 }, async () => {
+test('a bad row is isolated alone, and all others of its pages change once', async () => {
   await using db = await fullPages(5_000, `if old.id = 2345 then raise exception 'not this one'; end if;`)
   const { sluice, events } = working(db, [finish])
   await using _ = sluice
@@ -110,32 +69,6 @@ test('a bad row is isolated alone, and all others of its pages change once', { t
   for (const { rows } of events.payloads('batch.quarantined')) expect(rows).toBe(1)
   expect(await db.query(`select id from counters where n <> 1 or not done`)).toEqual([{ id: '2345' }])
   expect(done).toMatchObject({ rowsSeen: 5_000, rowsChanged: 4_999, rowsQuarantined: 1 })
-})
-
-test('a worker killed within a stride leaves nothing out and nothing to do twice', { timeout: 90_000 }, async () => {
-  const wait = `if old.id = 17 then while not exists (select from go) loop perform pg_sleep(0.02); end loop; end if;`
-  await using db = await fullPages(3_000, wait)
-  await db.query('create table go (now int)')
-  const operations = `const operations = [backfill({ name: 'finish', table: 'counters', set: { done: sql\`true\` }, subBatchSize: 60, stride: 10 })]`
-  const profile = { ...testProfile, timeouts: { ...testProfile.timeouts, statement: '60s' } }
-  const { sluice } = working(db, [finish])
-  await using _ = sluice
-  const { id } = await sluice.operations.start(finish)
-  {
-    await using worker = await spawnWorker({ url: db.workerUrl, operations, profile })
-    const within = 'select count(*)::int from sluice.batch where rows_changed > rows_seen and rows_seen = 0'
-    await until('some transactions of a stride are done', async () => (await db.value(within)) === 1, 60_000)
-    worker.kill('SIGKILL')
-    await worker.exited
-  }
-  // The server does not notice while it works for the dead one.
-  await db.query(`select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and application_name = 'sluice work'`)
-  await db.query('insert into go values (1)')
-  await using _other = await spawnWorker({ url: db.workerUrl, operations, profile })
-  const done = await sluice.operations.wait(id, { everyMs: 50 })
-  expect(done).toMatchObject({ state: 'finished', rowsSeen: 3_000, rowsChanged: 3_000 })
-  expect(await db.value(wrong)).toBe(0)
 })
 
 test('the plan says how full pages are dealt with, and what would keep them from it', async () => {
@@ -148,7 +81,7 @@ test('the plan says how full pages are dealt with, and what would keep them from
   expect(cold).toMatchObject({ severity: 'warn' })
 })
 
-test('a value that depends on the one before it is set once: there are no strides', { timeout: 60_000 }, async () => {
+test('a value that depends on the one before it is set once: there are no strides', async () => {
   await using db = await fullPages(3_000)
   await db.query('drop trigger count_up on counters')
   const count = backfill({

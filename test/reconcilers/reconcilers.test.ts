@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob, defineReconciler, Sluice, sql, type ReconcilerDefinition } from '../../src/index.ts'
 import { testJobs } from '../../src/testing/index.ts'
@@ -7,7 +7,6 @@ import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { drained, jobWorker, openClient, startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 
-vi.setConfig({ testTimeout: 180_000 })
 const limitMs = 90_000
 
 let db: TestDatabase

@@ -49,6 +49,8 @@ test('each tick has one row and one job, whoever of several workers is there', a
   expect(await jobsOf('counted')).toBe(rows.length)
   const seconds = rows.map(({ tick }) => tick.getTime() / 1_000)
   expect(seconds).toEqual(seconds.map((_, i) => (seconds[0] ?? 0) + i))
+  // Each tick is told once, after its commit; nothing more is told by workers that have stopped.
+  await Promise.all([one, two, three].map(({ sluice }) => sluice.stop()))
   const ticked = [one, two, three].reduce((sum, { events }) => sum + events.count('schedule.ticked'), 0)
   expect(ticked).toBe(rows.length)
 })

@@ -10,7 +10,20 @@ import { verifierOf } from './verifier.ts'
 export const templateName = 'sluice_template'
 export const workerPassword = 'worker'
 
-const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' }
+/** A server that is thrown away: nothing is flushed, and nothing is done in the background but what a test asks for. */
+const fast = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '200',
+  shared_buffers: '64MB',
+  autovacuum: 'off',
+  jit: 'off',
+  max_wal_size: '8GB',
+  checkpoint_timeout: '1h',
+  wal_writer_delay: '10s',
+  bgwriter_delay: '10s',
+}
 
 /**
  * Boots a server in a folder and makes the template that test databases are cloned from: migrated, with the narrow

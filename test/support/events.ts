@@ -1,4 +1,5 @@
 import type { AnyEvent, EventName, Events } from '../../src/index.ts'
+import { patiently } from './patience.ts'
 
 /** Collects events and lets a test wait for one; telemetry is the test signal. */
 export class EventLog {
@@ -20,7 +21,7 @@ export class EventLog {
   }
 
   /** The first event of that name (number `nth` from 1), now or later. */
-  async event<N extends EventName>(name: N, { nth = 1, limitMs = 20_000 } = {}): Promise<Events[N]> {
+  async event<N extends EventName>(name: N, { nth = 1, limitMs = 60_000 } = {}): Promise<Events[N]> {
     const found = (): AnyEvent | undefined => this.all.filter(({ event }) => event === name)[nth - 1]
     const already = found()
     if (already !== undefined) return already.payload as Events[N]
@@ -37,8 +38,8 @@ export class EventLog {
       }
       const timer = setTimeout(() => {
         stop()
-        reject(new Error(`no "${name}" (number ${nth}) within ${limitMs} ms; seen: ${this.#summary()}`))
-      }, limitMs)
+        reject(new Error(`no "${name}" (number ${nth}) within ${patiently(limitMs)} ms; seen: ${this.#summary()}`))
+      }, patiently(limitMs))
       this.#waiting.add(check)
     })
   }

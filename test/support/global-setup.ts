@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { startCluster } from './cluster.ts'
+import { measurePatience } from './patience.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,20 +14,26 @@ declare module 'vitest' {
 
 /** Builds the package once and boots one server for the whole run; each test file clones its own database. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  execFileSync(process.execPath, ['scripts/build.js'], { stdio: 'inherit' })
+  await measurePatience()
+  if (process.env['SLUICE_TEST_BUILT'] === undefined) {
+    execFileSync(process.execPath, ['scripts/build.js'], { stdio: 'inherit' })
+  }
   const folder = await mkdtemp(join(await fastestFolder(), 'sluice-test-'))
-  // What every server of the tests begins with, so that it is made only once.
-  const first = join(folder, 'first')
   await chmod(folder, 0o755)
-  await mkdir(first)
-  await (await startCluster(first)).stop()
-  process.env['SLUICE_TEST_SEED'] = join(first, 'postgres')
+  process.env['SLUICE_TEST_SEED'] ??= await makeSeed(join(folder, 'first'))
   const cluster = await startCluster(folder)
   project.provide('clusterUrl', cluster.url)
   return async () => {
     await cluster.stop('immediate')
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** What every server of the tests begins with, so that it is made only once. */
+async function makeSeed(folder: string): Promise<string> {
+  await mkdir(folder)
+  await (await startCluster(folder)).stop()
+  return join(folder, 'postgres')
 }
 
 /**

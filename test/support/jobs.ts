@@ -2,6 +2,7 @@ import pg from 'pg'
 import { Sluice, type JobDefinition, type SluiceConfig } from '../../src/index.ts'
 import type { TestDatabase } from './database.ts'
 import { EventLog } from './events.ts'
+import { patiently } from './patience.ts'
 import { until } from './wait.ts'
 import { testProfile } from './worker.ts'
 
@@ -15,7 +16,7 @@ export interface JobWorker extends AsyncDisposable {
 type JobSettings = NonNullable<NonNullable<SluiceConfig['worker']>['jobs']>
 
 /** For tests in which workers die: others take over soon. Elsewhere a busy machine must not look like a crash. */
-export const shortLease = { lease: '1.5s' } as const
+export const shortLease = { lease: patiently(1_500) } as const
 
 /** The test profile for jobs: short waits, and as many at once as the test asks for. */
 export function jobProfile(
@@ -24,7 +25,12 @@ export function jobProfile(
 ): Required<Pick<SluiceConfig, 'worker' | 'timeouts'>> {
   return {
     ...testProfile,
-    worker: { ...testProfile.worker, lease: '10s', ...rest, jobs: { concurrency: 5, poll: '100ms', ...settings } },
+    worker: {
+      ...testProfile.worker,
+      lease: patiently(10_000),
+      ...rest,
+      jobs: { concurrency: 5, poll: '300ms', ...settings },
+    },
   }
 }
 
@@ -53,7 +59,7 @@ export async function startedWorker(...parameters: Parameters<typeof jobWorker>)
 }
 
 /** Waits until no job is left in the live table. */
-export async function drained(db: TestDatabase, limitMs = 30_000): Promise<void> {
+export async function drained(db: TestDatabase, limitMs = 60_000): Promise<void> {
   await until('all jobs have ended', async () => (await liveJobs(db)) === 0, limitMs)
 }
 
@@ -65,6 +71,12 @@ export async function liveJobs(db: TestDatabase): Promise<number> {
 export const isClaimed = `(j.claim_id is not null
   or (j.state = 0 and exists (select from sluice.job_claim c where c.job_ids @> j.id)))`
 
+/** What a worker must not leave behind. */
+export const leftovers = (db: TestDatabase): Promise<object[]> =>
+  db.query(`select (select count(*)::int from sluice.job j where ${isClaimed}) as claimed,
+    (select count(*)::int from sluice.job_claim) as claims, (select count(*)::int from sluice.worker) as workers`)
+export const clean = [{ claimed: 0, claims: 0, workers: 0 }]
+
 /** How many jobs workers have claimed. */
 export async function claimedJobs(db: TestDatabase): Promise<number> {
   return db.value(`select count(*)::int from sluice.job j where ${isClaimed}`)
@@ -74,6 +86,17 @@ export async function claimedJobs(db: TestDatabase): Promise<number> {
 export async function claimForTheDead(db: TestDatabase): Promise<void> {
   await db.query(`insert into sluice.job_claim (id, worker_id, job_ids, claimed_at)
     select 7, gen_random_uuid(), range_agg(int8range(id, id, '[]')), now() - interval '1 hour' from sluice.job`)
+}
+
+/** Lets a worker that is dead look silent for longer than its lease, so that nobody has to wait for that. */
+export async function silence(db: TestDatabase, pid: number): Promise<void> {
+  await db.query(
+    `with dead as (
+       update sluice.worker set seen_at = seen_at - interval '1 hour' where pid = $1 returning id
+     )
+     update sluice.job_claim c set claimed_at = claimed_at - interval '1 hour' from dead where c.worker_id = dead.id`,
+    [pid],
+  )
 }
 
 /** A table in which handlers write down what they did, for tests to count. */

@@ -33,7 +33,7 @@ export async function startPair(folder: string, settings: Record<string, string>
   const source = `host=127.0.0.1 port=${port} user=${username} password=${decodeURIComponent(password)} application_name=replica`
   const replica = await startEmbedded({ dataDir: there, settings: { ...settings, primary_conninfo: source }, ...given })
   const ask = asker(primary.url)
-  await until('the replica streams', async () => (await ask(streaming)) === 1, 60_000)
+  await until('the replica streams', async () => (await ask(streaming)) === 1)
   return {
     primary,
     replica,

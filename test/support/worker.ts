@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { EventLog } from './events.ts'
+import { patiently } from './patience.ts'
 
 const root = new URL('../../', import.meta.url)
 
@@ -33,8 +34,14 @@ const ungoverned = {
 
 /** The timings of the test profile: everything that takes half a minute in production takes a second or two here. */
 export const testProfile = {
-  worker: { concurrency: 1, lease: '1.5s', poll: '100ms', noProgress: '3s', stop: '2s' },
-  timeouts: { statement: '3s', lock: '1s', idleInTransaction: '3s' },
+  worker: {
+    concurrency: 1,
+    lease: patiently(1_500),
+    poll: '300ms',
+    noProgress: patiently(3_000),
+    stop: patiently(2_000),
+  },
+  timeouts: { statement: patiently(3_000), lock: patiently(1_000), idleInTransaction: patiently(3_000) },
   governor: ungoverned,
 } as const
 

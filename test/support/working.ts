@@ -1,6 +1,7 @@
 import { Sluice, type OperationDefinition, type SluiceConfig } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from './database.ts'
 import { EventLog } from './events.ts'
+import { patiently } from './patience.ts'
 import { testProfile } from './worker.ts'
 
 /** A database with a table of numbered rows, each with a counter that tells how often it was changed. */
@@ -18,7 +19,9 @@ export async function addRows(db: TestDatabase, from: number, to: number): Promi
 }
 
 /** For tests in which nobody may be taken for dead, however busy the machine is. */
-export const patient = { worker: { ...testProfile.worker, lease: '20s', noProgress: '40s' } } as const
+export const patient = {
+  worker: { ...testProfile.worker, lease: patiently(20_000), noProgress: patiently(40_000) },
+} as const
 
 /** A worker in this process, to be started, and all that it says. */
 export function working(

@@ -1,33 +1,32 @@
 // npm run torture -- operations [--rows 200000] [--processes 3] [--lanes 3] [--kills 20] [--stops 10] [--only <scenario>]
-// [--mutant <name>]: the full form of test/e2e/faults.test.ts, with figures.
+// [--mutant <name>]: the full form of test/faults/operations.test.ts, with figures.
 // npm run torture -- jobs [--jobs 20000] [--processes 3] [--kills 60] [--stops 12] [--cuts 60] [--restarts 4]
-// [--only <phase>] [--mutant <name>]: the full form of test/e2e/job-faults.test.ts.
+// [--only <phase>] [--mutant <name>]: the full form of test/faults/jobs.test.ts.
 // npm run torture -- schedules [--kills 50] [--stops 12] [--cuts 30] [--processes 3] [--runs 3000]
-// [--only kills|stops|commits|gaps|ticks]: the full form of test/e2e/schedule-faults.test.ts.
+// [--only kills|stops|commits|gaps|ticks]: the full form of test/faults/schedules.test.ts.
 // npm run torture -- reconciler [--rows n] [--processes 3] [--kills 20] [--losses 6] [--only records|machines]: the full
-// form of test/e2e/lost-queue.test.ts, with 20,000 records and 3,000 rows of a machine.
+// form of test/faults/lost-queue.test.ts, with 20,000 records and 3,000 rows of a machine.
 // npm run torture -- webhooks [--notifications 5000] [--rate 200] [--senders 64] [--kills 20] [--mutant <name>]: the full
-// form of test/e2e/webhooks.test.ts, with the time that answers took. --rate 0: as fast as they are answered.
+// form of test/faults/webhooks.test.ts, with the time that answers took. --rate 0: as fast as they are answered.
 // npm run torture -- batches [--batches 200] [--size 100] [--processes 3] [--kills 30] [--stops 6] [--cuts 6]
-// [--mutant <name>]: batches of jobs; the full form of test/e2e/batch-faults.test.ts.
+// [--mutant <name>]: batches of jobs; the full form of test/faults/batches.test.ts.
 // npm run torture -- sweeps [--pastes 50000] [--objects 10000] [--processes 4] [--kills 30] [--stops 10] [--faults 1000]
-// [--mutant <name>]: the full form of test/e2e/sweep-faults.test.ts.
+// [--mutant <name>]: the full form of test/faults/sweeps.test.ts.
 // npm run torture -- replica [--rows 600000] [--seconds 20]: a replica that stands still in the middle of a run; the full
-// form of test/e2e/replica.test.ts, with a plot.
+// form of test/faults/replica.test.ts, with a plot.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
-import { startCluster } from '../support/cluster.ts'
+import { mutantNamed } from '../mutants/catalogue.ts'
+import { plant } from '../mutants/plant.ts'
+import { ownServer } from '../support/own-server.ts'
 import { tortureBatches } from './batches/scenario.ts'
 import { wrongIn as wrongInBatches } from './batches/verdict.ts'
 import { phases, runPhase } from './jobs/suite.ts'
-import { mutants, plant, type MutantName } from './mutants.ts'
 import { startPair } from '../support/replica.ts'
 import { freezeReplica, plotSights, wrongInReplica } from './replica/scenario.ts'
 import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
-import { restarting } from './restarts.ts'
 import { schedulePhases } from './schedules/suite.ts'
 import { figuresOf, tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
 import { tortureSweeps } from './sweeps/scenario.ts'
@@ -84,24 +83,17 @@ function report(name: string, outcome: Outcome, least: Minimum): boolean {
 
 interface Ground {
   clusterUrl: string
-  restart: (nth: number) => Promise<EmbeddedPostgres>
+  restart: (nth: number) => Promise<void>
   /** The build to torture, where it is not the usual one. */
   home: { package?: URL }
 }
 
 /** Runs suites on a server of their own with fsync on: crashes must be survived by what is really written. */
 async function onOwnServer(suite: (ground: Ground) => Promise<boolean>): Promise<boolean> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-torture-'))
-  const cluster = await startCluster(folder, { settings: { max_connections: '200' } })
-  const server = restarting(cluster, folder)
-  await using planted = values.mutant === undefined ? undefined : await plant(mutantName(values.mutant))
+  await using server = await ownServer()
+  await using planted = values.mutant === undefined ? undefined : await plant(mutantNamed(values.mutant))
   const home = planted === undefined ? {} : { package: planted.package }
-  try {
-    return await suite({ clusterUrl: cluster.url, restart: (nth) => server.restart(nth), home })
-  } finally {
-    await server.stop()
-    await rm(folder, { recursive: true, force: true })
-  }
+  return await suite({ clusterUrl: server.url, restart: (nth) => server.restart(nth), home })
 }
 
 async function operations({ clusterUrl, restart, home }: Ground): Promise<boolean> {
@@ -274,11 +266,6 @@ async function replica(): Promise<boolean> {
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-function mutantName(name: string): MutantName {
-  if (name in mutants) return name as MutantName
-  throw new Error(`no mutant "${name}"; known: ${Object.keys(mutants).join(', ')}`)
 }
 
 const suites: Record<string, (ground: Ground) => Promise<boolean>> = {

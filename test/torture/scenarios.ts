@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { startFaultProxy, type FaultProxy, type LinkInfo } from '../support/fault-proxy/index.ts'
 import { Fleet } from './fleet.ts'
@@ -146,7 +145,7 @@ const ofRenewal = ({ applicationName }: LinkInfo): boolean => applicationName ==
 const ofSubBatches = ({ applicationName }: LinkInfo): boolean => applicationName === 'sluice work'
 
 /** Restarts the server under the workers: `restart` takes it down in one of several ways and brings it back. */
-export async function restartServer(plan: Plan, restart: (nth: number) => Promise<EmbeddedPostgres>): Promise<Outcome> {
+export async function restartServer(plan: Plan, restart: (nth: number) => Promise<void>): Promise<Outcome> {
   return torture(plan, async ({ fleet, marks }) => {
     let hits = 0
     for (const mark of marks) {

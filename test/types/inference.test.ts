@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('args are inferred from the schema to the call, and wrong use does not compile', { timeout: 180_000 }, () => {
+test('args are inferred from the schema to the call, and wrong use does not compile', () => {
   for (const file of ['inference.ts', 'jobs.ts']) {
     const source = readFileSync(join(root, 'test/types', file), 'utf8')
     expect(source.match(/@ts-expect-error/g)?.length).toBeGreaterThan(15)

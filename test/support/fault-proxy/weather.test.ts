@@ -5,7 +5,7 @@ let rig: Rig
 
 beforeAll(async () => {
   rig = await startRig()
-}, 120_000)
+})
 
 afterAll(() => rig.stop())
 

@@ -55,7 +55,7 @@ export class JobFleet implements AsyncDisposable {
 
   async start(): Promise<void> {
     for (let i = 0; i < this.#options.size; i++) await this.spawn()
-    await Promise.all(this.alive.map(({ events }) => events.event('worker.started', { limitMs: 60_000 })))
+    await Promise.all(this.alive.map(({ events }) => events.event('worker.started')))
   }
 
   async spawn(): Promise<SpawnedWorker> {

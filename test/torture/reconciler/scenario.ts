@@ -163,7 +163,7 @@ class Workers implements AsyncDisposable {
       ...(home === undefined ? {} : { package: home }),
     })
     this.#all.push(worker)
-    await worker.events.event('worker.started', { limitMs: 60_000 })
+    await worker.events.event('worker.started')
   }
 
   /** Kills the one that has worked most, and puts another in its place. */

@@ -76,7 +76,7 @@ export async function freezeReplica({
   await db.query('analyze documents')
   await db.query('checkpoint')
   await db.query('grant pg_read_all_stats to test_worker')
-  await until('the replica has caught up', async () => (await pair.lagBytes()) === 0, 60_000)
+  await until('the replica has caught up', async () => (await pair.lagBytes()) === 0)
   const quiet = { activeSessions: false, commitTime: false, checkpoints: false }
   const limits = { replicaBytes: { soft, hard }, ...(lag && { replicaLag: lag }), ...quiet }
   const patterns = `const patterns = ${JSON.stringify({ governor: { limits, ...(every && { every }) }, budget })}`
@@ -84,7 +84,7 @@ export async function freezeReplica({
   await running.events.event('worker.started')
   const watching = new Watch(db, pair)
   await startFill(db.url)
-  await running.events.event('sub-batch.committed', { nth: 20, limitMs: 60_000 })
+  await running.events.event('sub-batch.committed', { nth: 20 })
   const frozenAtMs = performance.now()
   const thaw = await pair.freeze()
   await sleep(freezeMs)

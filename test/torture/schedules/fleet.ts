@@ -37,7 +37,7 @@ export class ClockFleet implements AsyncDisposable {
 
   async start(size: number): Promise<void> {
     for (let i = 0; i < size; i++) await this.spawn()
-    await Promise.all(this.#all.map(({ events }) => events.event('worker.started', { limitMs: 60_000 })))
+    await Promise.all(this.#all.map(({ events }) => events.event('worker.started')))
   }
 
   async spawn(): Promise<SpawnedWorker> {

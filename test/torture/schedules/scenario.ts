@@ -43,7 +43,7 @@ export async function harmAtTicks(harm: TickHarm, plan: HarmPlan): Promise<HarmO
     if (hit === 'in transaction') inTransaction += 1
   }
   const last = await db.value<Date>('select clock_timestamp()')
-  await until('all ticks up to the last harm are settled', () => isSettledTo(db, last), 60_000)
+  await until('all ticks up to the last harm are settled', () => isSettledTo(db, last))
   await fleet.stop()
   return {
     hits,

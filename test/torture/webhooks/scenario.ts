@@ -155,7 +155,7 @@ class Crew implements AsyncDisposable {
 
   async start(): Promise<void> {
     for (let i = 0; i < (this.#plan.workers ?? 2); i++) await this.#spawn()
-    await Promise.all(this.#all.map(({ events }) => events.event('worker.started', { limitMs: 60_000 })))
+    await Promise.all(this.#all.map(({ events }) => events.event('worker.started')))
   }
 
   async #spawn(): Promise<void> {

@@ -1,0 +1,115 @@
+// npm run test:mutants [-- <name> …]: plants each bug in a copy of the project and runs the test that should notice. A
+// bug that no test notices is a missing test; the command fails then.
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startCluster } from '../support/cluster.ts'
+import { mutantNamed, mutants } from './catalogue.ts'
+import type { Mutant } from './mutant.ts'
+import { plant } from './plant.ts'
+
+/** How many run at once; each has a server and a test process. */
+const atOnce = 2
+
+interface Verdict {
+  mutant: Mutant
+  /** What came of it: only `caught` is good. */
+  outcome: 'caught' | 'SURVIVED' | 'CANNOT TELL'
+  seconds: number
+  /** What the test said, or why nothing can be told. */
+  says: string
+}
+
+const names = process.argv.slice(2)
+const chosen = names.length === 0 ? mutants : names.map(mutantNamed)
+const scratch = await mkdtemp(join(tmpdir(), 'sluice-mutants-'))
+try {
+  const seed = await makeSeed()
+  const verdicts: Verdict[] = []
+  const rest = [...chosen]
+  const work = async (): Promise<void> => {
+    for (let mutant = rest.shift(); mutant !== undefined; mutant = rest.shift()) {
+      const verdict = await judge(mutant, seed)
+      verdicts.push(verdict)
+      process.stdout.write(line(verdict))
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+  const caught = verdicts.filter(({ outcome }) => outcome === 'caught').length
+  process.stdout.write(`\n${caught} of ${verdicts.length} mutants caught, ${verdicts.length - caught} survived\n`)
+  process.exitCode = caught === verdicts.length ? 0 : 1
+} finally {
+  await rm(scratch, { recursive: true, force: true })
+}
+
+/** A stopped server with the template in it, which each run copies instead of making its own. */
+async function makeSeed(): Promise<string> {
+  await (await startCluster(scratch)).stop()
+  return join(scratch, 'postgres')
+}
+
+async function judge(mutant: Mutant, seed: string): Promise<Verdict> {
+  const began = Date.now()
+  const end = (outcome: Verdict['outcome'], says: string): Verdict => ({
+    mutant,
+    outcome,
+    seconds: Math.round((Date.now() - began) / 100) / 10,
+    says,
+  })
+  try {
+    await using planted = await plant(mutant)
+    // A bug in the schema needs a template of its own.
+    const changesSchema = mutant.edits.some(({ file }) => file.endsWith('.sql'))
+    const { output, report } = await runTest(planted.folder, mutant.caughtBy, changesSchema ? undefined : seed)
+    if (report === undefined) return end('CANNOT TELL', output)
+    const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults)
+    const named = tests.find(({ title }) => title === mutant.caughtBy.test)
+    if (named === undefined) return end('CANNOT TELL', `${mutant.caughtBy.file} has no such test; ${output}`)
+    const says = firstLine(named.failureMessages[0])
+    if (named.status === 'failed') return end(isBroken(says) ? 'CANNOT TELL' : 'caught', says)
+    return end(named.status === 'passed' ? 'SURVIVED' : 'CANNOT TELL', `the test ${named.status}`)
+  } catch (error) {
+    return end('CANNOT TELL', String(error))
+  }
+}
+
+interface Report {
+  testResults: { assertionResults: { title: string; status: string; failureMessages: string[] }[] }[]
+}
+
+async function runTest(
+  folder: string,
+  { file, test }: Mutant['caughtBy'],
+  seed: string | undefined,
+): Promise<{ output: string; report: Report | undefined }> {
+  const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
+  const answer = join(folder, 'verdict.json')
+  const pattern = `${test.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`
+  const args = ['run', file, '-t', pattern, '--reporter=json', `--outputFile=${answer}`]
+  const child = spawn(process.execPath, [vitest, ...args], {
+    cwd: folder,
+    env: { ...process.env, SLUICE_TEST_BUILT: '1', ...(seed === undefined ? {} : { SLUICE_TEST_SEED: seed }) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()))
+  await new Promise((resolve) => child.once('close', resolve))
+  const text = await readFile(answer, 'utf8').catch(() => undefined)
+  return { output, report: text === undefined ? undefined : (JSON.parse(text) as Report) }
+}
+
+/** Code that does not even run is no bug that a test has to notice. */
+function isBroken(says: string): boolean {
+  return /syntax error|does not exist|is not defined|SyntaxError|Cannot find/i.test(says)
+}
+
+function firstLine(message = ''): string {
+  return message.split('\n')[0]?.slice(0, 110) ?? ''
+}
+
+function line({ mutant, outcome, seconds, says }: Verdict): string {
+  const { file, test } = mutant.caughtBy
+  return `${outcome.padEnd(11)} ${mutant.name} (${seconds.toFixed(1)} s)\n    ${file}: ${test}\n    ${says}\n`
+}

@@ -1,0 +1,129 @@
+import type { Edit, Mutant } from '../mutant.ts'
+
+const subBatch = 'src/operations/sub-batch.ts'
+const stride = 'src/targets/stride.ts'
+const quarantine = 'src/store/quarantine.ts'
+const recover = 'src/operations/recover.ts'
+const doubt = 'src/operations/doubt.ts'
+
+const quarantining: Mutant['caughtBy'] = {
+  file: 'test/operations/fence.test.ts',
+  test: 'quarantining a row changes nothing unless it passes the fence',
+}
+const strides = (form: string): Mutant['caughtBy'] => ({
+  file: 'test/operations/claim-held.test.ts',
+  test: `a stride ${form} leaves the checkpoint to the last stride, which takes all remaining rows`,
+})
+const inDoubt = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/doubt.test.ts', test })
+
+const quarantineUnfenced: Edit = {
+  file: 'src/operations/isolate.ts',
+  from: '      await passFence(transaction, work, window.lower)\n',
+  to: '',
+}
+
+/** Rows in quarantine, strides, and sub-batches whose answer was lost. */
+export const subBatches: readonly Mutant[] = [
+  {
+    name: 'quarantine-unfenced',
+    breaks: 'a pause stops an operation: a row is quarantined without passing the fence',
+    edits: [quarantineUnfenced],
+    caughtBy: quarantining,
+  },
+  {
+    name: 'quarantine-stale',
+    breaks: 'a stale worker commits nothing: a row is quarantined by whoever had the claim once',
+    edits: [
+      quarantineUnfenced,
+      {
+        file: quarantine,
+        from: "where id = $1 and nonce = $2 and state = 'running' and checkpoint",
+        to: 'where id = $1 and $2::uuid is not null and checkpoint',
+      },
+    ],
+    caughtBy: quarantining,
+  },
+  {
+    name: 'quarantine-checkpoint',
+    breaks: 'no row is skipped: a quarantine moves the checkpoint wherever it is',
+    edits: [quarantineUnfenced, { file: quarantine, from: ' and checkpoint is not distinct from $4::text[]', to: '' }],
+    caughtBy: quarantining,
+  },
+  {
+    name: 'stride-checkpoint-in-one-statement',
+    breaks: 'no row is skipped: the first stride of a window moves the checkpoint past the rows of the others',
+    edits: [{ file: subBatch, from: 'to: moves ? window.upper : window.lower,', to: 'to: window.upper,' }],
+    caughtBy: strides('in one statement'),
+  },
+  {
+    name: 'stride-checkpoint-in-a-transaction',
+    breaks: 'no row is skipped: the first stride of a window moves the checkpoint past the rows of the others',
+    edits: [{ file: subBatch, from: 'at: moves ? window.upper : window.lower,', to: 'at: window.upper,' }],
+    caughtBy: strides('in a transaction'),
+  },
+  {
+    name: 'stride-leaves-rows',
+    breaks: 'no row is skipped: the last stride takes its own rows only, not those that moved meanwhile',
+    edits: [
+      {
+        file: stride,
+        from: 'if (stride === undefined || isLast(stride)) return slice',
+        to: 'if (stride === undefined) return slice',
+      },
+    ],
+    caughtBy: strides('in one statement'),
+  },
+  {
+    name: 'stride-unsettled',
+    breaks: 'no row is done twice: strides set a value again that depends on the one before it',
+    edits: [
+      {
+        file: stride,
+        from: 'return error instanceof TakenBack && error.settled',
+        to: 'return error instanceof TakenBack',
+      },
+    ],
+    caughtBy: {
+      file: 'test/operations/claim-held.test.ts',
+      test: 'a batch has no strides where a value depends on the one before it',
+    },
+  },
+  {
+    name: 'blind-retry',
+    breaks: 'after a lost answer the claim row decides: the same rows are done again instead',
+    edits: [
+      { file: recover, from: '  progress.at = found.checkpoint\n', to: '' },
+      { file: subBatch, from: 'if (!sameKey(fenced.checkpoint, lower)) throw new CheckpointMoved()', to: 'void lower' },
+    ],
+    caughtBy: inDoubt('a sub-batch in a transaction is not done twice when the answer to its commit is lost'),
+  },
+  {
+    name: 'blind-retry-in-one-statement',
+    breaks: 'after a lost answer the claim row decides: one statement does the same rows again instead',
+    edits: [
+      { file: recover, from: '  progress.at = found.checkpoint\n', to: '' },
+      { file: subBatch, from: '  if (!done.here) throw new CheckpointMoved()\n', to: '' },
+      { file: 'src/targets/one-statement.ts', from: 'where here and not disabled', to: 'where not disabled' },
+    ],
+    caughtBy: inDoubt('a sub-batch in one statement is not done twice when its answer is lost'),
+  },
+  {
+    name: 'doubt-not-awaited',
+    breaks: 'after a lost answer the claim row decides: it is read while the transaction in doubt may still commit',
+    edits: [
+      {
+        file: doubt,
+        from: 'const [claim] = await batches.fence(run.database.control, run.held)',
+        to: `const { rows: [claim] } = await run.database.control.query(
+      'select checkpoint from sluice.batch where id = $1 and nonce = $2', [run.held.batchId, run.held.nonce])`,
+      },
+    ],
+    caughtBy: inDoubt('a worker waits for a transaction in doubt before it reads the checkpoint'),
+  },
+  {
+    name: 'finish-in-doubt',
+    breaks: 'after a lost answer history decides: a batch that this claim finished counts as lost',
+    edits: [{ file: doubt, from: "return before ?? 'lost'", to: "return 'lost'" }],
+    caughtBy: inDoubt('a batch counts as finished when the answer to its finish is lost'),
+  },
+]

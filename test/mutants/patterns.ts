@@ -1,0 +1,10 @@
+import type { Mutant } from './mutant.ts'
+import { batches } from './patterns/batches.ts'
+import { inbox } from './patterns/inbox.ts'
+import { machines } from './patterns/machines.ts'
+import { reports } from './patterns/reports.ts'
+import { schedules } from './patterns/schedules.ts'
+import { sweeps } from './patterns/sweeps.ts'
+
+/** Guards of the patterns around the work, of the audit and of alerts. */
+export const patterns: readonly Mutant[] = [...batches, ...schedules, ...sweeps, ...inbox, ...machines, ...reports]

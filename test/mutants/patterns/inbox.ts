@@ -1,0 +1,126 @@
+import type { Mutant } from '../mutant.ts'
+
+const oneEffect = 'test/inbox/one-effect.test.ts'
+const receive = 'test/inbox/receive.test.ts'
+const chores = 'src/store/inbox-chores.ts'
+
+/** Guards of inboxes and of `once`. */
+export const inbox: readonly Mutant[] = [
+  {
+    name: 'inbox-without-unique-index',
+    breaks: 'of any number of deliveries one is new: nothing keeps two processes from taking in the same key',
+    edits: [
+      {
+        file: 'src/store/migrations/0009_create_inbox.sql',
+        from: 'expires_at   timestamptz not null,\n  primary key (inbox_id, key_hash)\n',
+        to: 'expires_at   timestamptz not null\n',
+      },
+    ],
+    caughtBy: { file: oneEffect, test: 'of two deliveries of a key in open transactions one is new' },
+  },
+  {
+    name: 'inbox-received-outside',
+    breaks: 'a receipt joins the transaction of its caller: message and job stay when that is rolled back',
+    edits: [
+      {
+        file: 'src/inbox/inboxes.ts',
+        from: 'store.receive(connection, { messages: [message], notify: true })',
+        to: 'store.receive((await this.#deps.database()).control, { messages: [message], notify: true })',
+      },
+    ],
+    caughtBy: { file: receive, test: 'in a transaction of the caller it is there when that commits' },
+  },
+  {
+    name: 'inbox-marked-outside',
+    breaks: 'a message is marked in the transaction of its effect: the mark is committed by itself, before it',
+    edits: [
+      {
+        file: 'src/inbox/processing.ts',
+        from: 'const connection: StoreConnection = onConnection(tx, (await deps.control()).schema)',
+        to: 'const connection: StoreConnection = await deps.control()',
+      },
+    ],
+    caughtBy: { file: receive, test: 'the mark and the effect commit in one transaction' },
+  },
+  {
+    name: 'inbox-taken-twice',
+    breaks: 'a message has its effect once: a second job for it runs the handler again',
+    edits: [{ file: 'src/store/inbox.ts', from: 'message_id = $1 and state <> 1', to: 'message_id = $1' }],
+    caughtBy: {
+      file: oneEffect,
+      test: 'a message is taken once, and a second job that is about to take it waits for the first',
+    },
+  },
+  {
+    name: 'inbox-taken-by-key-alone',
+    breaks: 'a message has its effect once: the job of an old message marks a new one with the same key',
+    edits: [
+      {
+        file: 'src/store/inbox.ts',
+        from: 'key_hash = $3 and message_id = $1 and state <> 1',
+        to: 'key_hash = $3 and $1::bigint is not null and state <> 1',
+      },
+    ],
+    caughtBy: { file: oneEffect, test: 'a message is taken only under the id that its job was given' },
+  },
+  {
+    name: 'inbox-alive-taken-for-lost',
+    breaks: 'only messages whose job is lost get a new one: those whose job waits get one as well',
+    edits: [
+      {
+        file: chores,
+        from: "when exists (select from sluice.job j where j.id = m.job_id) then 'alive'",
+        to: "when false then 'alive'",
+      },
+    ],
+    caughtBy: { file: oneEffect, test: 'a message whose job is there is not lost, and one whose job is nowhere is' },
+  },
+  {
+    name: 'inbox-healed-again',
+    breaks: 'a lost message gets one new job: a worker with an old look gives it another',
+    edits: [
+      {
+        file: chores,
+        from: 'm.received_at = g.at::timestamptz and m.job_id = g.job_id\n',
+        to: 'm.received_at = g.at::timestamptz\n',
+      },
+    ],
+    caughtBy: { file: oneEffect, test: 'a message that was lost and has got another job since gets no new job' },
+  },
+  {
+    name: 'inbox-healed-when-processed',
+    breaks: 'a lost message gets one new job: one that has been processed meanwhile gets a job all the same',
+    edits: [
+      {
+        file: chores,
+        from: 'k.message_id = g.id and k.state = 0\n   join',
+        to: 'k.message_id = g.id\n   join',
+      },
+    ],
+    caughtBy: { file: oneEffect, test: 'a message that was lost and has been processed since gets no new job' },
+  },
+  {
+    name: 'inbox-healed-by-two',
+    breaks: 'a lost message gets one new job: two workers give it one at the same moment',
+    edits: [{ file: chores, from: '   order by m.id\n   for update of m skip locked`', to: '   order by m.id`' }],
+    caughtBy: {
+      file: oneEffect,
+      test: 'a lost message is left to the worker that gives it a new job at this moment',
+    },
+  },
+  {
+    name: 'once-key-not-kept',
+    breaks: 'work is done once per key: whoever waited for the key does the work again',
+    edits: [
+      {
+        file: 'src/store/inbox-once.ts',
+        from: '   where r.expires_at <= clock_timestamp()\n   returning r.hash',
+        to: '   returning r.hash',
+      },
+    ],
+    caughtBy: {
+      file: oneEffect,
+      test: 'of two calls of once in open transactions one does the work, and the other gets its result',
+    },
+  },
+]
