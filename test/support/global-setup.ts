@@ -17,6 +17,8 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   await measurePatience()
   if (process.env['SLUICE_TEST_BUILT'] === undefined) {
     execFileSync(process.execPath, ['scripts/build.js'], { stdio: 'inherit' })
+    // Several kinds of tests in one run are set up one after the other.
+    process.env['SLUICE_TEST_BUILT'] = '1'
   }
   const folder = await mkdtemp(join(await fastestFolder(), 'sluice-test-'))
   await chmod(folder, 0o755)
