@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag'
 import type { Connection } from '../store/connection.ts'
+import { quote } from './cursor.ts'
 import { sliceOf, type Slice } from './change.ts'
 
 /** The parts of EXPLAIN's answer that tell how rows are found. */
@@ -139,8 +140,7 @@ function indexesBelow(node: PlanNode): string[] {
 export function isFoundBy({ how, condition }: Access, column: string): boolean {
   if (how === 'scan') return false
   const names = condition.replaceAll(/'(?:[^']|'')*'/g, '')
-  const plain = /^[a-z_][a-z0-9_$]*$/.test(column)
-  return plain
-    ? new RegExp(`(?<![\\w$"])${column.replaceAll('$', '\\$')}(?![\\w$"])`).test(names)
-    : names.includes(`"${column.replaceAll('"', '""')}"`)
+  // The server quotes what is not plain, and every keyword.
+  if (names.includes(quote(column))) return true
+  return /^[a-z_][a-z0-9_]*$/.test(column) && new RegExp(`(?<![\\w$"])${column}(?![\\w$"])`).test(names)
 }

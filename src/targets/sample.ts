@@ -2,7 +2,7 @@ import sql, { raw } from 'sql-template-tag'
 import type { Connection } from '../store/connection.ts'
 import type { Key } from '../store/operations.ts'
 import { columnList, keyText, quote } from './cursor.ts'
-import { onWalk, type KeyWindow, type Walk } from './window.ts'
+import { firstKey, onWalk, type KeyWindow, type Walk } from './window.ts'
 
 /**
  * Keys along a walk, in its order and with about equally many rows in between, by the planner's statistics of its leading
@@ -26,10 +26,10 @@ export async function keysAlong(
       from known
       where value is not null
     )
-    select start.key
+    select start.sluice_key
     from (select distinct on (part) part, value from part order by part, value) step
     cross join lateral (
-      select ${keyText(walk.cursor)} as key
+      select ${keyText(walk.cursor)} as sluice_key
       from ${raw(walk.table)}
       where ${onWalk(walk, range)} and ${raw(quote(column))} >= step.value
       order by ${columnList(walk.cursor)}
@@ -37,7 +37,7 @@ export async function keysAlong(
     ) start
     order by step.part`
   const { rows } = await connection.query(query.text, query.values)
-  const keys = (rows as { key: string[] }[]).map(({ key }) => key)
+  const keys = (rows as { sluice_key: string[] }[]).map(({ sluice_key: key }) => key)
   return keys.filter((key, i) => JSON.stringify(key) !== JSON.stringify(keys[i - 1]))
 }
 
@@ -47,14 +47,13 @@ export async function keyBeforeEnd(
   { walk, range, count }: { walk: Walk; range: KeyWindow; count: number },
 ): Promise<Key | null> {
   const query = sql`
-    select ${keyText(walk.cursor)} as key
+    select ${keyText(walk.cursor)} as sluice_key
     from ${raw(walk.table)}
     where ${onWalk(walk, range)}
     order by ${columnList(walk.cursor, ' desc')}
     offset ${count}
     limit 1`
-  const { rows } = await connection.query(query.text, query.values)
-  return (rows[0] as { key: string[] } | undefined)?.key ?? null
+  return firstKey(connection, query)
 }
 
 /** What a table takes on disk, with what is stored beside its rows and without its indexes. */
