@@ -836,7 +836,8 @@ describe('two operations on one table', () => {
         conflicts,
         async perform({ batch }) {
           most = Math.max(most, ++now)
-          await sleep(30)
+          // Where both may run, the first waits for the other.
+          await (atOnce === 2 ? until('both are at work', () => most === 2) : sleep(30))
           now -= 1
           return batch.update(sql`n = n + 1`)
         },
