@@ -29,11 +29,11 @@ const longest = 200
 
 function shown({ table, cursor }: Walk): Sql {
   return sql`
-    ${keyText(cursor)} as sluice_key,
+    ${keyText(cursor)} as sluicekey,
     (select json_object_agg(e.key, case when length(e.value) > ${longest}
         then left(e.value, ${longest}) || '… (' || length(e.value) || ' characters, md5 ' || left(md5(e.value), 8) || ')'
         else e.value end)
-     from json_each_text(to_json(${raw(table)}.*)) e) as sluice_values`
+     from json_each_text(to_json(${raw(table)}.*)) e) as sluicevalues`
 }
 
 /** The first rows of a slice. */
@@ -61,9 +61,9 @@ export async function readAgain(connection: Connection, walk: Walk, keys: readon
 
 async function rowsOf(connection: Connection, query: Sql): Promise<ShownRow[]> {
   const { rows } = await connection.query(query.text, query.values)
-  return (rows as { sluice_key: string[]; sluice_values: ShownRow['values'] }[]).map((row) => ({
-    key: row.sluice_key,
-    values: row.sluice_values,
+  return (rows as { sluicekey: string[]; sluicevalues: ShownRow['values'] }[]).map((row) => ({
+    key: row.sluicekey,
+    values: row.sluicevalues,
   }))
 }
 

@@ -26,10 +26,10 @@ export async function keysAlong(
       from known
       where value is not null
     )
-    select start.sluice_key
+    select start.sluicekey
     from (select distinct on (part) part, value from part order by part, value) step
     cross join lateral (
-      select ${keyText(walk.cursor)} as sluice_key
+      select ${keyText(walk.cursor)} as sluicekey
       from ${raw(walk.table)}
       where ${onWalk(walk, range)} and ${raw(quote(column))} >= step.value
       order by ${columnList(walk.cursor)}
@@ -37,7 +37,7 @@ export async function keysAlong(
     ) start
     order by step.part`
   const { rows } = await connection.query(query.text, query.values)
-  const keys = (rows as { sluice_key: string[] }[]).map(({ sluice_key: key }) => key)
+  const keys = (rows as { sluicekey: string[] }[]).map(({ sluicekey: key }) => key)
   return keys.filter((key, i) => JSON.stringify(key) !== JSON.stringify(keys[i - 1]))
 }
 
@@ -47,7 +47,7 @@ export async function keyBeforeEnd(
   { walk, range, count }: { walk: Walk; range: KeyWindow; count: number },
 ): Promise<Key | null> {
   const query = sql`
-    select ${keyText(walk.cursor)} as sluice_key
+    select ${keyText(walk.cursor)} as sluicekey
     from ${raw(walk.table)}
     where ${onWalk(walk, range)}
     order by ${columnList(walk.cursor, ' desc')}

@@ -48,7 +48,7 @@ export function onWalk(walk: Walk, window: KeyWindow): Sql {
 /** The last key of the table, or null when it has no row. */
 export async function lastKey(connection: Connection, walk: Walk): Promise<Key | null> {
   const query = sql`
-    select ${keyText(walk.cursor)} as sluice_key
+    select ${keyText(walk.cursor)} as sluicekey
     from ${raw(walk.table)}
     order by ${columnList(walk.cursor, ' desc')}
     limit 1`
@@ -70,7 +70,7 @@ export interface Place {
 /** The statement that finds its key. The text is made of the one row only: the server would make it of all before it. */
 export function selectKeyAt({ walk, window, count }: Place): Sql {
   return sql`
-    select ${keyText(walk.cursor)} as sluice_key
+    select ${keyText(walk.cursor)} as sluicekey
     from (
       select ${columnList(walk.cursor)}
       from ${raw(walk.table)}
@@ -129,10 +129,10 @@ export async function lastInScope(
 }
 
 /**
- * The key in the first row of a statement. Its name is one of ours: "order by" takes a name of the select list for a
- * column of the table, so that a column of the same name would be ordered by its text.
+ * The key in the first row of a statement. Its name is one that no column has: "order by" takes a name of the select list
+ * for a column of the table, and would order by the text. And it is one word: libraries of callers rename others.
  */
 export async function firstKey(connection: Connection, query: Sql): Promise<Key | null> {
   const { rows } = await connection.query(query.text, query.values)
-  return (rows[0] as { sluice_key: string[] } | undefined)?.sluice_key ?? null
+  return (rows[0] as { sluicekey: string[] } | undefined)?.sluicekey ?? null
 }

@@ -16,7 +16,7 @@ test("the README's job runs as it stands", async () => {
   try {
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     await writeFile(join(folder, 'main.ts'), code)
-    const JITI_ALIAS = JSON.stringify({ sluice: `${root}src/index.ts` })
+    const JITI_ALIAS = JSON.stringify({ sluice: `${root}dist/index.js` })
     const env = { ...process.env, DATABASE_URL: db.url, JITI_ALIAS }
     const main = ['--import', 'jiti/register', join(folder, 'main.ts')]
     const { stdout } = await promisify(execFile)(process.execPath, main, { cwd: root, env })
