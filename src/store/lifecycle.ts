@@ -100,8 +100,8 @@ export const enable = statement<{ name: string }, { name: string }>(
 )
 
 /**
- * Stops an operation for a while; only the holder of one of its batches may say so. The claim is locked: a statement
- * that waits for the row of the operation would else go by a nonce that was right when it began.
+ * Stops an operation for a while; only the holder of one of its batches may do so. The claim is locked first: it could
+ * change hands while this statement waits for the operation's row.
  */
 export const hold = statement<Claim & { reason: string; waitMs: number }, { until: Date }>(
   'operation.hold',

@@ -23,6 +23,7 @@ test('the sweep repairs counters that were changed by hand', async () => {
     expect(await over(at, id)).toMatchObject({ state: 'succeeded', total: 4, succeeded: 4, failed: 0 })
   }
   await at.worker.events.event('job-batch.mended', { nth: 3 })
+  expect(at.worker.events.count('job-batch.mended')).toBe(3)
   await drained(at.db)
   expect(await notes(at)).toHaveLength(6)
 })
