@@ -108,6 +108,8 @@ export class VacuumCare {
   }
 
   #refuse(care: Care, reason: string): void {
+    // Two may have asked for their rights at the same moment.
+    if (care.refused) return
     care.refused = true
     this.#deps.warn('leaves vacuum as it is', new Error(reason))
   }

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
+import { VacuumCare } from '../../src/governor/vacuum-care.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { alone, spawnWorker, testProfile } from '../support/worker.ts'
@@ -99,6 +101,16 @@ test('a role that may not leaves the table alone, and says so once', async () =>
   const warnings = events.all.flatMap(({ event, payload }) => (event === 'warning' ? [payload.message] : []))
   expect(warnings.filter((message) => /for its owner|may not vacuum/.test(message))).toHaveLength(1)
   expect(await optionsOf(db)).toBeNull()
+})
+
+test('what two find out at the same moment is said once', async () => {
+  await using db = await counters(10)
+  const limits = { statementMs: 10_000, lockMs: 1_000, idleInTransactionMs: 10_000 }
+  await using database = await openDatabase({ url: db.workerUrl, schema: 'sluice', workSize: 1, timeouts: limits })
+  const said: string[] = []
+  const care = new VacuumCare({ database, warn: (what) => said.push(what) })
+  await Promise.all([care.keepEnd('public.counters', 'one'), care.keepEnd('public.counters', 'other')])
+  expect(said).toEqual(['leaves vacuum as it is'])
 })
 
 test('the table is vacuumed after so many changed rows', async () => {
