@@ -52,6 +52,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   ONCE_BUSY: 'failed',
   ONCE_INVALID: 'usage',
   ONCE_RESULT_INVALID: 'usage',
+  OPERATION_MISMATCH: 'failed',
   OPERATION_NOT_FOUND: 'failed',
   OPERATION_STATE: 'refused',
   PAYLOAD_INVALID: 'usage',

@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
-import { recordAct, type AuditSource } from '../store/audit.ts'
+import type { AuditSource } from '../store/audit.ts'
 import * as operations from '../store/operations.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import { findingsOn, fingerprint, plan } from './plan.ts'
@@ -77,7 +77,7 @@ export async function startOperation(
     name: definition.name,
     args,
     ...owner,
-    status: definition.approval ? 'awaiting_approval' : 'queued',
+    approval: definition.approval,
     fingerprint: mark,
     ...planned,
     // A last key that is given is the end, whatever comes behind it.
@@ -92,8 +92,7 @@ export async function startOperation(
     window: window === null ? null : defineWindow(window).text,
     reason,
   }
-  const write = (on: StoreConnection): ReturnType<typeof record> => recordWith(on, operation, request.options)
-  const started = await (tx === undefined ? database.control.transaction(write) : write(connection))
+  const started = await record(connection, operation, request.options)
   const { table } = planned
   telemetry.emit('operation.started', {
     operationId: started.id,
@@ -106,28 +105,15 @@ export async function startOperation(
   return { ...started, findings }
 }
 
-/** Records an operation, and who started it. */
-async function recordWith(
+async function record(
   connection: StoreConnection,
   operation: operations.NewOperation,
   { source, reason }: StartOptions,
 ): Promise<Omit<StartedOperation, 'findings'>> {
-  const started = await record(connection, operation)
-  if (started.duplicate) return started
-  const { name, table, tenant, status, actor } = operation
-  const who = { ...(actor === null ? {} : { actor }), ...(source && { source }), ...(reason && { reason }) }
-  const after = { name, table, tenant, status }
-  await recordAct(connection, who, { action: 'operation.start', target: started.id, after })
-  return started
-}
-
-async function record(
-  connection: StoreConnection,
-  operation: operations.NewOperation,
-): Promise<Omit<StartedOperation, 'findings'>> {
+  const who = { ...(source && { source }), ...(reason && { reason }) }
   // A competing start may have committed after our statement's snapshot: the next look sees it.
   for (let look = 1; look <= 5; look++) {
-    const [found] = await operations.start(connection, operation)
+    const [found] = await operations.start(connection, { operation, who })
     if (found !== undefined) return { id: found.id, duplicate: !found.created }
   }
   throw new SluiceError('ISOLATION_TOO_STRICT', {

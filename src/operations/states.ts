@@ -7,12 +7,14 @@ export const transitions = {
   awaiting_approval: { queued: 'a person approves it', cancelled: 'a person cancels it' },
   /** Waits for a worker and for its table. */
   queued: {
+    awaiting_approval: 'its definition asks for an approval that it has not had',
     active: 'a worker takes it up',
     verifying: 'a worker takes it up again in its second pass',
     paused: 'a person pauses it',
     cancelled: 'a person cancels it',
     finished: 'nothing is left to do, as on an empty table',
     finished_with_quarantine: 'the same, and some rows could not be processed',
+    failed: 'its row is not what its definition says',
   },
   /** Batches are carved and run. */
   active: {

@@ -11,6 +11,7 @@ import { activate, carve, claim, closeCarving, nextOperation, shrinkCarve, takeT
 import { classify, sqlstate } from '../store/sqlstate.ts'
 import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Belonging } from './belonging.ts'
 import type { Cut, Cuts } from './cuts.ts'
 import type { OperationRegistry } from './define.ts'
 import { carveFar } from './far-reads.ts'
@@ -35,6 +36,7 @@ export interface Taker {
   /** How long looking for the end of a batch may take. */
   carveMs: number
   cuts: Cuts
+  belonging: Belonging
 }
 
 /** A batch leased to this worker, with its operation. */
@@ -50,6 +52,7 @@ export async function takeBatch(taker: Taker): Promise<Taken | undefined> {
     const [operation] = await nextOperation(control, { names: taker.registry.names })
     if (operation === undefined) return undefined
     const definition = taker.registry.find(operation.name)
+    if (!(await taker.belonging.settle(operation, definition))) continue
     if (!isOpenFor(definition, operation.run_window, operation.as_of)) {
       await holdOutside(operation, definition, taker)
       continue

@@ -13,6 +13,7 @@ import { beat, leave, type WorkerRow } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { version } from '../version.ts'
 import type { BatchRun } from './batch-run.ts'
+import { Belonging } from './belonging.ts'
 import { remember, tripReason, type Outcomes } from './breaker.ts'
 import { keepHouse, settleOperations } from './chores.ts'
 import { Cuts } from './cuts.ts'
@@ -59,6 +60,7 @@ export class Worker {
   readonly #outcomes = new Map<string, Outcomes>()
   readonly #sizes = new Sizes()
   readonly #cuts: Cuts
+  readonly #belonging: Belonging
   readonly #stopping = new AbortController()
   readonly #ending = new AbortController()
   /** Slots that wait for work. */
@@ -73,6 +75,7 @@ export class Worker {
     this.#options = options
     this.#deps = deps
     this.#cuts = new Cuts({ ...deps, carveMs: options.carveMs })
+    this.#belonging = new Belonging(deps)
     // Everybody who sleeps in this process listens for the stop.
     setMaxListeners(0, this.#stopping.signal)
     this.#stopping.signal.addEventListener('abort', () => this.#wake())
@@ -183,7 +186,7 @@ export class Worker {
 
   #taker(): Taker {
     const { leaseMs, carveMs } = this.#options
-    return { ...this.#deps, workerId: this.id, leaseMs, carveMs, cuts: this.#cuts }
+    return { ...this.#deps, workerId: this.id, leaseMs, carveMs, cuts: this.#cuts, belonging: this.#belonging }
   }
 
   async #run({ operation, batch }: Taken): Promise<void> {

@@ -76,21 +76,21 @@ export interface Act {
 const record = statement<Who & Act, { id: number }>(
   'audit.record',
   `select sluice.record_act($1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb, $7) as id`,
-  (a) => [
-    textOf(a.actor),
-    a.source ?? 'api',
-    a.action,
-    textOf(a.target),
-    jsonOf(a.before),
-    jsonOf(a.after),
-    textOf(a.reason),
-  ],
+  (a) => {
+    const { actor, source, reason } = storableWho(a)
+    return [actor, source, a.action, textOf(a.target), jsonOf(a.before), jsonOf(a.after), reason]
+  },
 )
 
 const longest = 2_000
 
 /** Names and reasons come from outside, and must not keep anybody from acting. */
 const textOf = (text: string | undefined): string | null => (text === undefined ? null : storable(text, longest))
+
+/** Who, as the database can store it. */
+export function storableWho({ actor, source = 'api', reason }: Who): Record<keyof Who, string | null> {
+  return { actor: textOf(actor), source, reason: textOf(reason) }
+}
 
 function jsonOf(value: Json | undefined): string | null {
   if (value === undefined) return null

@@ -62,6 +62,12 @@ begin
   alter function sluice.create_sample_partitions() owner to sluice_migrator;
   alter function sluice.drop_sample_partitions(integer) owner to sluice_migrator;
   alter function sluice.record_act(text, text, text, text, jsonb, jsonb, text) owner to sluice_migrator;
+  alter function sluice.start_operation(jsonb, jsonb) owner to sluice_migrator;
+
+  -- What an earlier release gave and this one does not need goes; nobody sees the moment in between.
+  revoke all on all tables in schema sluice from sluice_worker, sluice_enqueue, sluice_dashboard;
+  revoke all on all functions in schema sluice from sluice_worker, sluice_enqueue, sluice_dashboard;
+  revoke all on all sequences in schema sluice from sluice_worker, sluice_enqueue, sluice_dashboard;
 
   grant select on sluice.migration to sluice_worker, sluice_enqueue, sluice_dashboard;
   grant select, insert, update, delete on sluice.operation, sluice.batch, sluice.worker, sluice.disabled_operation
@@ -104,7 +110,10 @@ begin
   grant select, update on sluice.inbox_message to sluice_worker;
   grant select, delete on sluice.once_result to sluice_worker;
   grant select on sluice.inbox, sluice.inbox_key, sluice.inbox_message, sluice.inbox_difference
-    to sluice_worker, sluice_enqueue, sluice_dashboard;
+    to sluice_worker, sluice_dashboard;
+  -- How many there are, not what is in them.
+  grant select on sluice.inbox, sluice.inbox_key to sluice_enqueue;
+  grant select (inbox_id, key_hash, payload_hash, received_at) on sluice.inbox_difference to sluice_enqueue;
   grant select, insert, update on sluice.once_result to sluice_worker, sluice_enqueue;
   grant execute on function sluice.create_inbox_partitions(integer), sluice.drop_inbox_partitions(integer, integer)
     to sluice_worker;
@@ -120,16 +129,17 @@ begin
   grant execute on function sluice.open_job_batch(text), sluice.seal_job_batch(bigint) to sluice_enqueue, sluice_worker;
 
   -- Samples and the audit are written by functions alone, and nothing of the audit can be changed.
-  grant execute on function sluice.write_samples(uuid, bigint, jsonb),
-    sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker, sluice_enqueue;
+  grant execute on function sluice.write_samples(uuid, bigint, jsonb) to sluice_worker, sluice_enqueue;
+  grant execute on function sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker;
   grant execute on function sluice.create_sample_partitions(), sluice.drop_sample_partitions(integer) to sluice_worker;
   grant select, insert, update, delete on sluice.alert to sluice_worker;
   grant select on sluice.queue_sample_10s, sluice.queue_sample_1m, sluice.queue_sample_1h, sluice.operation_sample_10s,
     sluice.operation_sample_1m, sluice.operation_sample_1h, sluice.signal_sample_10s, sluice.signal_sample_1m,
     sluice.signal_sample_1h, sluice.alert, sluice.audit to sluice_worker, sluice_dashboard;
 
-  grant select, insert on sluice.operation to sluice_enqueue;
-  grant select, insert on sluice.transition to sluice_enqueue;
+  -- Operations are started by the function alone, which writes down who did it.
+  grant execute on function sluice.start_operation(jsonb, jsonb) to sluice_worker, sluice_enqueue;
+  grant select on sluice.operation, sluice.transition to sluice_enqueue;
   grant select on sluice.disabled_operation, sluice.recurring_mark to sluice_enqueue;
   grant select on sluice.batch, sluice.worker, sluice.operation_history to sluice_enqueue;
 

@@ -28,7 +28,7 @@ export const pause = statement<Verb, { status: string }>(
 
 /**
  * Lets a stopped or waiting operation go on at its checkpoints: in its place when it still has its table, else in the
- * queue. One that had only its second pass before it begins that.
+ * queue. One that had only its second pass before it begins that. Whoever lets one go that waits for approval approves it.
  */
 export const resume = statement<Verb, { status: string }>(
   'operation.resume',
@@ -40,6 +40,7 @@ export const resume = statement<Verb, { status: string }>(
    update sluice.operation o
    set status = case when o.status not in ('held', 'pausing') then 'queued'
          when o.pass > 1 then 'verifying' else 'active' end,
+     approved = o.approved or o.status = 'awaiting_approval',
      reason = $3, status_actor = $4, hold_until = null,
      pass = case when second.begins then 2 else o.pass end,
      carve_end = case when second.begins then o.carved_to else o.carve_end end,

@@ -1,5 +1,6 @@
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Json } from '../std/json.ts'
+import { storableWho, type Who } from './audit.ts'
 import { statement } from './statement.ts'
 
 /** A key of the walked table: one text per cursor column, as the database writes it. Compared only by the database. */
@@ -28,6 +29,8 @@ export interface OperationRow {
   args: Json
   tenant: string | null
   status: LiveStatus
+  /** A person has let it run. */
+  approved: boolean
   fingerprint: string
   table_name: string
   cursor_columns: string[]
@@ -71,7 +74,8 @@ export interface NewOperation extends Sizes {
   args: Json
   tenant: string | null
   actor: string | null
-  status: 'queued' | 'awaiting_approval'
+  /** It waits for a person before it runs. */
+  approval: boolean
   fingerprint: string
   table: string
   cursorColumns: readonly string[]
@@ -93,55 +97,44 @@ export interface NewOperation extends Sizes {
 }
 
 /**
- * Records an operation, or finds the unfinished one with the same fingerprint. Gives nothing when that one was
- * recorded by a transaction that this statement's snapshot does not see yet: ask again.
+ * Records an operation and who started it, or finds the unfinished one with the same fingerprint. Gives nothing when
+ * that one was recorded by a transaction that this statement's snapshot does not see: ask again.
  */
-export const start = statement<NewOperation, { id: string; created: boolean }>(
+export const start = statement<{ operation: NewOperation; who: Who }, { id: string; created: boolean }>(
   'operation.start',
-  `with inserted as (
-     insert into sluice.operation
-       (id, name, args, tenant, actor, status, fingerprint, table_name, cursor_columns, cursor_types, lower_key,
-        carved_to, carve_end, fully_carved, until, verify, priority, conflicts, lanes, batch_size, sub_batch_size,
-        quarantine_limit, rows_estimate, carve, run_window, carve_size, tunes_batches, tuned_size, reason,
-        most_lanes)
-     values ($1, $2, $3::text::jsonb, $4, $5, $6, $7, $8, $9, $10, $11::text[],
-             $11::text[], $12::text[], $12::text[] is null and $13 = 'end', $13, $14, $15, $16, $17, $18, $19,
-             $20, $21, $22, $23, $24::int, $24::int is not null, $25, $26, $27)
-     on conflict (fingerprint) do nothing
-     returning id
-   )
-   select id, true as created from inserted
-   union all
-   select id, id = $1 from sluice.operation
-   where fingerprint = $7 and not exists (select from inserted)`,
-  (o) => [
-    o.id,
-    o.name,
-    JSON.stringify(o.args),
-    o.tenant,
-    o.actor,
-    o.status,
-    o.fingerprint,
-    o.table,
-    o.cursorColumns,
-    o.cursorTypes,
-    o.lowerKey,
-    o.carveEnd,
-    o.until,
-    o.verify,
-    o.priority,
-    o.conflicts,
-    o.lanes,
-    o.batchSize,
-    o.subBatchSize,
-    o.quarantineLimit,
-    o.rowsEstimate,
-    o.carve,
-    o.window,
-    o.carveSize,
-    o.tunedSize,
-    o.reason,
-    o.mostLanes,
+  `select id, created
+   from sluice.start_operation($1::text::jsonb, $2::text::jsonb)`,
+  ({ operation: o, who }) => [
+    JSON.stringify({
+      id: o.id,
+      name: o.name,
+      args: o.args,
+      tenant: o.tenant,
+      actor: o.actor,
+      approval: o.approval,
+      fingerprint: o.fingerprint,
+      table_name: o.table,
+      cursor_columns: o.cursorColumns,
+      cursor_types: o.cursorTypes,
+      lower_key: o.lowerKey,
+      carve_end: o.carveEnd,
+      until: o.until,
+      verify: o.verify,
+      priority: o.priority,
+      conflicts: o.conflicts,
+      lanes: o.lanes,
+      most_lanes: o.mostLanes,
+      batch_size: o.batchSize,
+      sub_batch_size: o.subBatchSize,
+      quarantine_limit: o.quarantineLimit,
+      rows_estimate: o.rowsEstimate,
+      carve: o.carve,
+      run_window: o.window,
+      carve_size: o.carveSize,
+      tuned_size: o.tunedSize,
+      reason: o.reason,
+    }),
+    JSON.stringify(storableWho(who)),
   ],
 )
 

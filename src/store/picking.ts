@@ -1,3 +1,4 @@
+import type { ErrorRecord } from '../std/error-record.ts'
 import type { ClaimedBatch } from './batches.ts'
 import { claimColumns } from './batches.ts'
 import type { Key, OperationRow } from './operations.ts'
@@ -46,6 +47,33 @@ export const nextOperation = statement<{ names: string[] }, OperationRow & { rea
      c.id
    limit 1`,
   ({ names }) => [names],
+)
+
+/** Ends an operation as failed whose row is not what its definition says; only while it says the same. */
+export const refuse = statement<{ operation: OperationRow; error: ErrorRecord }, { id: string }>(
+  'operation.refuse',
+  `with strange as materialized (
+     select o.id
+     from sluice.operation o
+     where o.id = $1
+       and o.table_name = $2 and o.cursor_columns = $3 and o.cursor_types = $4
+       and o.status in ('queued', 'active', 'verifying')
+     for update
+   )
+   select id
+   from strange
+   where sluice.end_operation(id, 'failed', $5::text::jsonb ->> 'message', $5::text::jsonb)`,
+  ({ operation: o, error }) => [o.id, o.table_name, o.cursor_columns, o.cursor_types, JSON.stringify(error)],
+)
+
+/** Lets an operation wait for a person that came into the queue without one, though its definition asks for it. */
+export const askApproval = statement<{ id: string; reason: string }, { id: string }>(
+  'operation.askApproval',
+  `update sluice.operation
+   set status = 'awaiting_approval', reason = $2, status_actor = null
+   where id = $1 and status = 'queued' and not approved
+   returning id`,
+  (p) => [p.id, p.reason],
 )
 
 /** Lets a waiting operation have its table. Fails on a unique index when another one has just got it. */

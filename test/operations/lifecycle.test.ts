@@ -12,6 +12,7 @@ import {
   type OperationVerb,
 } from '../../src/index.ts'
 import { Registry } from '../../src/runtime/registry.ts'
+import { Belonging } from '../../src/operations/belonging.ts'
 import { Cuts } from '../../src/operations/cuts.ts'
 import { takeBatch } from '../../src/operations/take.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
@@ -601,8 +602,10 @@ test('workers that look at the same moment keep to the lanes', async () => {
     )
     const registry = new Registry('operation', [addOne])
     const taker = { telemetry, registry, governor: ungoverned, leaseMs: 10_000, carveMs: 2_000 }
-    const take = (database: Database): Promise<unknown> =>
-      takeBatch({ ...taker, database, workerId: uuidv7(), cuts: new Cuts({ ...taker, database }) })
+    const take = (database: Database): Promise<unknown> => {
+      const belonging = new Belonging({ telemetry, database })
+      return takeBatch({ ...taker, database, belonging, workerId: uuidv7(), cuts: new Cuts({ ...taker, database }) })
+    }
     await Promise.all([one, other, one, other].map(take))
     expect(await running(db), `round ${round}`).toBe(1)
   }

@@ -6,6 +6,7 @@ import { Operations } from '../../src/operations/operations.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { runBatch } from '../../src/operations/run.ts'
 import { Sizes } from '../../src/operations/sizes.ts'
+import { Belonging } from '../../src/operations/belonging.ts'
 import { Cuts } from '../../src/operations/cuts.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { walkOf } from '../../src/operations/walk.ts'
@@ -301,6 +302,7 @@ export class Bench {
       leaseMs,
       carveMs: 2_000,
       cuts: this.#cuts,
+      belonging: new Belonging({ database: this.#database, telemetry: this.#telemetry }),
     })
   }
 

@@ -3,7 +3,6 @@ import { chmod, mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { startCluster } from './cluster.ts'
 import { measurePatience } from './patience.ts'
 
 declare module 'vitest' {
@@ -20,22 +19,23 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     // Several kinds of tests in one run are set up one after the other.
     process.env['SLUICE_TEST_BUILT'] = '1'
   }
+  // It brings what was built, and so comes after the build.
+  const { startCluster } = await import('./cluster.ts')
   const folder = await mkdtemp(join(await fastestFolder(), 'sluice-test-'))
   await chmod(folder, 0o755)
-  process.env['SLUICE_TEST_SEED'] ??= await makeSeed(join(folder, 'first'))
+  if (process.env['SLUICE_TEST_SEED'] === undefined) {
+    // What every server of the tests begins with, so that it is made only once.
+    const first = join(folder, 'first')
+    await mkdir(first)
+    await (await startCluster(first)).stop()
+    process.env['SLUICE_TEST_SEED'] = join(first, 'postgres')
+  }
   const cluster = await startCluster(folder)
   project.provide('clusterUrl', cluster.url)
   return async () => {
     await cluster.stop('immediate')
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-/** What every server of the tests begins with, so that it is made only once. */
-async function makeSeed(folder: string): Promise<string> {
-  await mkdir(folder)
-  await (await startCluster(folder)).stop()
-  return join(folder, 'postgres')
 }
 
 /**

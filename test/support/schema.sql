@@ -367,6 +367,7 @@ table operation
   lanes_at timestamp with time zone not null default clock_timestamp()
   tunes_batches boolean not null default false
   tuned_size integer
+  approved boolean not null default false
   constraint operation_batch_size_check CHECK ((batch_size > 0))
   constraint operation_carve_check CHECK ((carve = ANY (ARRAY['dense'::text, 'sparse'::text])))
   constraint operation_carve_size_check CHECK ((carve_size > 0))
@@ -779,6 +780,7 @@ function seal_job_batch(p_id bigint) returns jsonb security definer set {"search
 function set_aside_members(p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
 function settle_job_batch(p_id bigint, OUT news jsonb, OUT above jsonb) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off}
 function settle_job_batch_and_above(p_id bigint) returns jsonb set {"search_path=pg_catalog, pg_temp"}
+function start_operation(p_operation jsonb, p_who jsonb) returns TABLE(id uuid, created boolean) security definer set {"search_path=pg_catalog, pg_temp"}
 function sum_counts(bigint[]) returns bigint[]
 function take_gauges(p_at timestamp with time zone, p_since interval) returns void set {"search_path=pg_catalog, pg_temp"}
 function tallies_by_batch(p_tallies jsonb) returns TABLE(batch bigint, succeeded integer, failed integer, died integer) set {"search_path=pg_catalog, pg_temp"}

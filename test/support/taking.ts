@@ -1,4 +1,5 @@
 import type { OperationDefinition } from '../../src/index.ts'
+import { Belonging } from '../../src/operations/belonging.ts'
 import { Cuts } from '../../src/operations/cuts.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { Registry } from '../../src/runtime/registry.ts'
@@ -29,7 +30,8 @@ export async function taking(
   const telemetry = new Telemetry()
   const events = new EventLog()
   telemetry.onAny((event) => events.push(event))
-  const common = { database, registry, cuts, telemetry, governor: ungoverned }
+  const belonging = new Belonging({ database, telemetry })
+  const common = { database, registry, cuts, belonging, telemetry, governor: ungoverned }
   const taker = { ...common, workerId: uuidv7(), leaseMs: 60_000, carveMs }
   const close = (): PromiseLike<void> => database[Symbol.asyncDispose]()
   return { cuts, events, take: () => takeBatch(taker), [Symbol.asyncDispose]: close }

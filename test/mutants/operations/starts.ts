@@ -1,0 +1,47 @@
+import type { Mutant } from '../mutant.ts'
+
+const belonging = 'test/operations/belonging.test.ts'
+const rights = 'test/store/rights.test.ts'
+const migration = 'src/store/migrations/0020_guard_starts.sql'
+
+/** Guards of who may start what: those who start operations have fewer rights than the workers that run them. */
+export const starts: readonly Mutant[] = [
+  {
+    name: 'row-names-the-table',
+    breaks: 'a worker changes the table of its own definition: it believes the row of the operation',
+    edits: [
+      {
+        file: 'src/operations/belonging.ts',
+        from: 'if (!isSame(given, own)) throw mismatch(definition.name, given, own)',
+        to: 'void mismatch',
+      },
+    ],
+    caughtBy: { file: belonging, test: 'a worker does not touch a table that its own definition does not name' },
+  },
+  {
+    name: 'approval-left-out',
+    breaks: 'an operation waits for its approval: a worker runs one that came into the queue without it',
+    edits: [
+      { file: 'src/operations/belonging.ts', from: '|| !definition.approval) return true', to: '|| true) return true' },
+    ],
+    caughtBy: { file: belonging, test: 'an operation that was recorded without its approval waits for one' },
+  },
+  {
+    name: 'start-takes-any-name',
+    breaks: 'names of operations are names: whoever may start one puts SQL in their place',
+    edits: [{ file: migration, from: 'if fits is not true then', to: 'if false then' }],
+    caughtBy: { file: belonging, test: 'an expression for a type is not recorded' },
+  },
+  {
+    name: 'audit-open-to-enqueuers',
+    breaks: 'the audit is written by those who act: an account that may only enqueue writes what it likes',
+    edits: [
+      {
+        file: 'src/store/grants.ts',
+        from: 'grant execute on function sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker;',
+        to: 'grant execute on function sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker, sluice_enqueue;',
+      },
+    ],
+    caughtBy: { file: rights, test: 'sluice_enqueue may do what it needs and no more' },
+  },
+]
