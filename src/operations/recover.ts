@@ -42,6 +42,27 @@ export async function recover(
   }
 }
 
+/**
+ * Decides what an error means that came before the first sub-batch. Nothing is in doubt and no row can be at fault: what
+ * the server cannot be blamed for is in the definition or in the stored args, and fails the operation.
+ */
+export async function recoverBeginning(
+  run: BatchRun,
+  { progress, error }: { progress: Progress; error: unknown },
+): Promise<Next> {
+  if (run.held.signal.aborted) return (lost(run, 'renewal'), 'over')
+  if (run.ending.aborted) return 'give back'
+  progress.inARow += 1
+  const kind = classify(error)
+  const verdict = judge(kind === 'rows' ? 'fatal' : kind, progress, Math.random())
+  if (verdict.kind === 'hold') return (await holdOperation(run, error, verdict.waitMs), 'over')
+  if (verdict.kind === 'fail' || verdict.kind === 'quarantine') return (await settleFailure(run, error), 'over')
+  const { waitMs } = verdict
+  run.telemetry.emit('batch.retried', { ...about(run), error: recordOf(run, error), attempt: progress.inARow, waitMs })
+  await sleep(waitMs, AbortSignal.any([run.stopping, run.held.signal]))
+  return run.stopping.aborted ? 'give back' : 'on'
+}
+
 function verdictOn(progress: Progress, error: unknown): Verdict {
   progress.inARow += 1
   if (progress.subBatchSize === 1) progress.onOneRow += 1
@@ -90,7 +111,7 @@ async function holdOperation(run: BatchRun, error: unknown, waitMs: number): Pro
 }
 
 /** Ends the operation: the error is one that trying again cannot cure. */
-export async function settleFailure(run: BatchRun, error: unknown): Promise<void> {
+async function settleFailure(run: BatchRun, error: unknown): Promise<void> {
   const record = recordOf(run, error)
   try {
     const [failed] = await fail(run.database.control, { ...run.held, error: record })

@@ -24,7 +24,7 @@ import { settleFinish } from './doubt.ts'
 import { farSince } from './far-reads.ts'
 import { isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
-import { recover, settleFailure } from './recover.ts'
+import { recover, recoverBeginning } from './recover.ts'
 import { beginning, carveSize, sizeAfter, type Progress } from './batch-progress.ts'
 import { look } from './look.ts'
 import { targetMs, type Unit } from './size.ts'
@@ -51,12 +51,24 @@ export async function runBatch(run: BatchRun): Promise<void> {
     resumed: run.batch.errors > 0 || run.batch.crashes > 0 || !sameKey(progress.at, run.batch.lower_key),
   })
   const began = performance.now()
-  const work = await prepare(run).catch(async (error: unknown) => {
-    await settleFailure(run, error)
-    return undefined
-  })
+  const work = await begin(run, progress)
   if (work !== undefined) await walk(run, work, progress)
   await account(run, performance.now() - began)
+}
+
+/** Prepares a batch, again where the error may pass; undefined: it is settled, or somebody else's. */
+async function begin(run: BatchRun, progress: Progress): Promise<SubBatchWork | undefined> {
+  for (;;) {
+    try {
+      const work = await prepare(run)
+      progress.inARow = 0
+      return work
+    } catch (error) {
+      const next = await recoverBeginning(run, { progress, error })
+      if (next === 'give back') await giveBack(run)
+      if (next !== 'on') return undefined
+    }
+  }
 }
 
 /** Stored args meet today's code here: what does not fit any more fails the operation before it touches a row. */
@@ -89,7 +101,9 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
 }
 
 async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<void> {
-  if ((await isolateCrashed(run, work, progress)) === 'over') return
+  const crashed = await isolateCrashed(run, work, progress)
+  if (crashed === 'give back') return giveBack(run)
+  if (crashed === 'over') return
   while (!sameKey(progress.at, run.batch.upper_key)) {
     await run.trusted(run.stopping)
     if (run.held.signal.aborted) return lost(run, 'renewal')

@@ -29,8 +29,9 @@ const byClass: Record<string, ErrorClass> = {
   '53': 'hold',
   '42': 'fatal',
   '3F': 'fatal',
-  '3D': 'fatal',
-  '28': 'fatal',
+  // Only who connects meets these: a role or a database that is not there yet after a restore, a password that changes.
+  '3D': 'connection',
+  '28': 'connection',
   '0A': 'fatal',
 }
 

@@ -27,6 +27,8 @@ describe('an error asks for', () => {
     ['42501', 'fatal'],
     ['42601', 'fatal'],
     ['23505', 'rows'],
+    ['28P01', 'connection'],
+    ['3D000', 'connection'],
     ['23503', 'rows'],
     ['22P02', 'rows'],
     ['22012', 'rows'],
