@@ -1,7 +1,7 @@
 import { sleep } from '../std/sleep.ts'
 import { retry } from '../store/batches.ts'
 import { fail, hold } from '../store/lifecycle.ts'
-import { classify } from '../store/sqlstate.ts'
+import { classify, isLocked } from '../store/sqlstate.ts'
 import { about, lost, recordOf, warn, type BatchRun } from './batch-run.ts'
 import { findCheckpoint } from './doubt.ts'
 import { isolateRow } from './isolate.ts'
@@ -26,7 +26,7 @@ export async function recover(
   const verdict = verdictOn(progress, error)
   switch (verdict.kind) {
     case 'again':
-      if (classify(error) === 'retry') run.sizes.shrink(run.operation.id)
+      if (classify(error) === 'retry' && !isLocked(error)) run.sizes.shrink(run.operation.id)
       progress.subBatchSize = verdict.subBatchSize
       progress.lookSize = verdict.subBatchSize
       progress.ahead = undefined
@@ -64,11 +64,13 @@ export async function recoverBeginning(
 }
 
 function verdictOn(progress: Progress, error: unknown): Verdict {
+  const kind = isLocked(error) ? 'locked' : classify(error)
   progress.inARow += 1
-  if (progress.subBatchSize === 1) progress.onOneRow += 1
+  // What the server or somebody else is to blame for does not count against the row.
+  if (kind === 'rows' && progress.subBatchSize === 1) progress.onOneRow += 1
   if (error instanceof CheckpointMoved) return { kind: 'reconnect', waitMs: 0 }
   if (error instanceof PlanDrifted) return { kind: 'hold', waitMs: driftHoldMs }
-  return judge(classify(error), progress, Math.random())
+  return judge(kind, progress, Math.random())
 }
 
 /** Waits, then takes the place to go on from the claim row: only that knows whether a doubtful COMMIT took effect. */
@@ -96,7 +98,7 @@ async function lookAgain(
 async function holdOperation(run: BatchRun, error: unknown, waitMs: number): Promise<void> {
   const record = recordOf(run, error)
   const { control } = run.database
-  const reason = record.message
+  const reason = isLocked(error) ? `another transaction keeps rows locked: ${record.message}` : record.message
   try {
     const [held] = await hold(control, { ...run.held, reason, waitMs })
     const kept = await retry(control, { ...run.held, error: record, waitMs, counts: false })

@@ -120,18 +120,32 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
   return writingBehind(work.database.control, () => runInTransaction(work, next))
 }
 
+/**
+ * How long a sub-batch waits for one locked row while others wait for the rows that it has changed already: about as long
+ * as its rows are to take.
+ */
+const lockMs = 100
+
+/** The limit on waiting for a lock. A single row keeps nobody from anything else: it is waited for as long as ever. */
+function lockLimit({ database }: SubBatchWork, { rows }: NextWindow): { lockMs?: number } {
+  return rows > 1 ? { lockMs: Math.min(lockMs, database.options.timeouts.lockMs) } : {}
+}
+
 async function runInTransaction(work: SubBatchWork, next: NextWindow): Promise<SubBatchResult> {
   const began = performance.now()
-  return work.database.work.transaction(async (transaction) => {
-    const fenced = await passOpenFence(transaction, work, next.window.lower)
-    if (work.commitLater) await batches.commitLater(transaction)
-    const slice = striding({ walk: work.walk, window: next.window, scope: work.scope }, next.stride)
-    const { batch, tally } = openBatch(transaction, slice, work.signal)
-    const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
-    work.signal.throwIfAborted()
-    const { matched, changed } = await tally()
-    return settle(transaction, work, { next, fenced, began, tally: { matched, changed: returned ?? changed } })
-  })
+  return work.database.work.transaction(
+    async (transaction) => {
+      const fenced = await passOpenFence(transaction, work, next.window.lower)
+      if (work.commitLater) await batches.commitLater(transaction)
+      const slice = striding({ walk: work.walk, window: next.window, scope: work.scope }, next.stride)
+      const { batch, tally } = openBatch(transaction, slice, work.signal)
+      const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
+      work.signal.throwIfAborted()
+      const { matched, changed } = await tally()
+      return settle(transaction, work, { next, fenced, began, tally: { matched, changed: returned ?? changed } })
+    },
+    lockLimit(work, next),
+  )
 }
 
 /** To count rows inside of a statement costs a third of deleting them: that pays only where round trips cost more. */
@@ -159,6 +173,7 @@ async function runInOne(work: SubBatchWork, next: NextWindow, change: Change): P
     to: moves ? window.upper : window.lower,
     rowsSeen: moves ? rows : 0,
     leaseMs,
+    ...lockLimit(work, next),
     commit: work.commitLater ? 'later' : 'wait',
     change: (also) => changeRows(slice, change, also),
     ahead: moves ? selectKeyAt({ walk, window: { lower: window.upper, upper: work.end }, count: rows }) : noKey,

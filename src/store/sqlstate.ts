@@ -52,6 +52,11 @@ function classifyOwn(error: SluiceError): ErrorClass {
   return error.cause === undefined ? 'fatal' : classify(error.cause)
 }
 
+/** True when another transaction holds a lock, and waiting for it took longer than it may. */
+export function isLocked(error: unknown): boolean {
+  return sqlstate(error) === '55P03'
+}
+
 /** The five-character SQLSTATE of an error from the server, if it is one. */
 export function sqlstate(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return undefined

@@ -10,6 +10,8 @@ export interface OneStatement {
   to: Key | null
   rowsSeen: number
   leaseMs: number
+  /** How long to wait for one lock; undefined: as long as the session does. */
+  lockMs?: number
   commit: 'wait' | 'later'
   /** The change of the rows, as a statement that returns one row for each, with the given further condition. */
   change: (also: Sql) => Sql
@@ -34,6 +36,12 @@ export interface OneStatementResult {
 /** For this transaction alone. */
 const later = sql`set_config('synchronous_commit', 'off', true),`
 
+/** The same for locks: a wait looks at the limit when it begins, so it holds for the locks of this very statement. */
+const limited = (lockMs: number): Sql => sql`sluice_limit as materialized (
+      select set_config('lock_timeout', ${`${lockMs}`}, true) as lock_timeout
+    ),`
+const whenLimited = sql`and (select lock_timeout from sluice_limit) is not null`
+
 /**
  * A whole sub-batch in one statement, and so in one transaction and one round trip: locks the claim, changes rows only
  * if it is ours, where we think and wanted, moves the checkpoint, and looks ahead. All parts see the same snapshot; the
@@ -41,11 +49,11 @@ const later = sql`set_config('synchronous_commit', 'off', true),`
  */
 export async function changeInOne(
   connection: StoreConnection,
-  { claim, from, to, rowsSeen, leaseMs, commit, change, ahead }: OneStatement,
+  { claim, from, to, rowsSeen, leaseMs, lockMs, commit, change, ahead }: OneStatement,
 ): Promise<OneStatementResult | undefined> {
   const our = (table: string): Sql => raw(`${connection.schema}.${table}`)
   const query = sql`
-    with sluice_claim as materialized (
+    with ${lockMs === undefined ? empty : limited(lockMs)} sluice_claim as materialized (
       select b.id, b.checkpoint is not distinct from ${from}::text[] as here, o.status, o.pace, o.sub_batch_size,
         o.run_window, pg_current_wal_insert_lsn() as lsn,
         exists (select from ${our('disabled_operation')} d where d.name = o.name)
@@ -53,6 +61,7 @@ export async function changeInOne(
       from ${our('batch')} b
       join ${our('operation')} o on o.id = b.operation_id
       where b.id = ${claim.batchId} and b.nonce = ${claim.nonce} and b.state = 'running'
+        ${lockMs === undefined ? empty : whenLimited}
       for update of b
     ), sluice_go as materialized (
       select id from sluice_claim

@@ -1,8 +1,14 @@
 import type { Mutant } from '../mutant.ts'
 
 const recover = 'src/operations/recover.ts'
+const subBatch = 'src/operations/sub-batch.ts'
 
 const begins = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/batch-begins.test.ts', test })
+
+const lockedIn = (form: string): Mutant['caughtBy'] => ({
+  file: 'test/operations/locked-row.test.ts',
+  test: `a sub-batch ${form} gives its rows back when one is locked, until it waits for that row alone`,
+})
 
 /** What an error is taken for, and what comes of it. */
 export const errors: readonly Mutant[] = [
@@ -17,5 +23,32 @@ export const errors: readonly Mutant[] = [
     breaks: 'rows on which workers died are left alone: they are tried again when they cannot be isolated',
     edits: [{ file: 'src/operations/run.ts', from: "  if (crashed === 'give back') return giveBack(run)\n", to: '' }],
     caughtBy: begins('rows on which workers died are not tried again when they cannot be isolated'),
+  },
+  {
+    name: 'lock-limit-in-one-statement',
+    breaks: 'a sub-batch is short: in one statement it keeps its rows for as long as one of them is locked',
+    edits: [{ file: subBatch, from: '    ...lockLimit(work, next),\n', to: '' }],
+    caughtBy: lockedIn('in one statement'),
+  },
+  {
+    name: 'lock-limit-in-a-transaction',
+    breaks: 'a sub-batch is short: in a transaction it keeps its rows for as long as one of them is locked',
+    edits: [{ file: subBatch, from: '    },\n    lockLimit(work, next),\n', to: '    },\n' }],
+    caughtBy: lockedIn('in a transaction'),
+  },
+  {
+    name: 'locked-row-at-fault',
+    breaks: 'a good row is never quarantined: locks of others count against it',
+    edits: [
+      {
+        file: recover,
+        from: "if (kind === 'rows' && progress.subBatchSize === 1)",
+        to: 'if (progress.subBatchSize === 1)',
+      },
+    ],
+    caughtBy: {
+      file: 'test/operations/locked-row.test.ts',
+      test: 'a row that stays locked holds the operation, which says so and goes on when it is free',
+    },
   },
 ]

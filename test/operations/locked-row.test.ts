@@ -1,0 +1,76 @@
+// A row that somebody else has locked: the others are not kept from the application, and nothing counts against it.
+import sql from 'sql-template-tag'
+import { expect, test } from 'vitest'
+import { backfill, defineOperation } from '../../src/index.ts'
+import { recover } from '../../src/operations/recover.ts'
+import { runBatch } from '../../src/operations/run.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { openClient } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
+import { until } from '../support/wait.ts'
+import { counters, patient, working } from '../support/working.ts'
+import { claimFirst, progressOf } from './claimed.ts'
+
+const shape = { name: 'count', table: 'counters', batchSize: 100, subBatchSize: 50 } as const
+const addOne = defineOperation({ ...shape, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
+const addByPreset = backfill({ ...shape, set: { n: sql`n + 1` }, verify: false })
+const locked = 30
+const wrong = 'select count(*)::int from counters where n <> 1'
+const othersFree = `select count(*)::int from (select from counters where id <> ${locked} for update skip locked) free`
+
+async function lockRow(db: TestDatabase): ReturnType<typeof openClient> {
+  const client = await openClient(db.url)
+  await client.query('begin')
+  await client.query(`select from counters where id = ${locked} for update`)
+  return client
+}
+
+test.each([
+  ['in one statement', addByPreset],
+  ['in a transaction', addOne],
+])(
+  'a sub-batch %s gives its rows back when one is locked, until it waits for that row alone',
+  async (_, definition) => {
+    await using db = await counters(100)
+    // The limit of its sessions is a minute.
+    await using claimed = await claimFirst(db, definition)
+    await using holder = await lockRow(db)
+    const done = runBatch(claimed.run)
+    const before = (): Promise<string[] | null> => db.value('select checkpoint from sluice.batch')
+    await until('all rows before it are done', async () => (await before())?.[0] === String(locked - 1), 20_000)
+    await until('the row is waited for', () => isWaiting(db))
+    expect(await db.value(othersFree)).toBe(99)
+    await holder.query('rollback')
+    await done
+    expect(await db.value(wrong)).toBe(0)
+    expect(claimed.events.payloads('batch.finished')).toMatchObject([{ rowsSeen: 100, rowsChanged: 100 }])
+    const met = new Set(claimed.events.payloads('batch.retried').map(({ error }) => error.code))
+    expect([...met]).toEqual(['55P03'])
+    expect(claimed.events.count('batch.quarantined')).toBe(0)
+  },
+)
+
+test('a row that stays locked holds the operation, which says so and goes on when it is free', async () => {
+  await using db = await counters(100)
+  await using claimed = await claimFirst(db, addByPreset)
+  const { run, work, events } = claimed
+  await using holder = await lockRow(db)
+  const query = `select from counters where id = ${locked} for update nowait`
+  const error = await db.query(query).catch((refused: unknown) => refused)
+  const progress = { ...progressOf(claimed), subBatchSize: 1, inARow: 10 }
+  expect(await recover(run, work, { progress, error })).toBe('on')
+  expect(await recover(run, work, { progress, error })).toBe('on')
+  expect(progress).toMatchObject({ subBatchSize: 1, onOneRow: 0 })
+  expect(await recover(run, work, { progress, error })).toBe('over')
+  expect(events.payloads('operation.held')).toMatchObject([{ reason: expect.stringContaining('keeps rows locked') }])
+  expect(await db.value('select status from sluice.operation')).toBe('held')
+  expect(await db.query('select errors, rows_quarantined::int from sluice.batch')).toEqual([
+    { errors: 0, rows_quarantined: 0 },
+  ])
+  await holder.query('rollback')
+  await db.query('update sluice.operation set hold_until = now(); update sluice.batch set ready_at = now()')
+  const { sluice, events: after } = working(db, [addByPreset], patient)
+  await using _ = sluice
+  await sluice.start()
+  expect(await after.event('operation.finished')).toMatchObject({ rowsChanged: 100, rowsQuarantined: 0 })
+})
