@@ -5,7 +5,7 @@ import { isolate } from '../store/quarantine.ts'
 import { about, lost, recordOf, warn, type BatchRun } from './batch-run.ts'
 import { fingerprintOf } from './breaker.ts'
 import type { Progress } from './batch-progress.ts'
-import { ClaimLost, nextWindow, passFence, StopAsked, type SubBatchWork } from './sub-batch.ts'
+import { ClaimLost, nextWindow, passFence, sameKey, StopAsked, type SubBatchWork } from './sub-batch.ts'
 
 /** Each death of a worker on the same rows makes the next sub-batch there so many times smaller. */
 export const careAfterCrash = 10
@@ -27,7 +27,10 @@ export async function isolateCrashed(
   work: SubBatchWork,
   progress: Progress,
 ): Promise<'on' | 'over' | 'give back'> {
-  if (run.batch.crashes < maxCrashes) return 'on'
+  const [quarantined] = work.quarantined
+  // Rows in quarantine are passed over, of which nobody dies.
+  const isQuarantined = quarantined !== undefined && sameKey(quarantined.lower, progress.at)
+  if (run.batch.crashes < maxCrashes || isQuarantined) return 'on'
   const message = `the worker died ${run.batch.crashes} times on these rows`
   // As many rows as the sub-batch had on which the last worker died.
   const size = Math.max(1, Math.floor(progress.baseSize / careAfterCrash ** (run.batch.crashes - 1)))
@@ -41,7 +44,7 @@ async function isolateWindow(
 ): Promise<'on' | 'over' | 'give back'> {
   const fingerprint = fingerprintOf(error)
   try {
-    const { window, rows } = await nextWindow(work, { lower: progress.at, upper: run.batch.upper_key, size })
+    const { window, rows } = await nextWindow(work, { lower: progress.at, upper: work.end, size })
     const left = await work.database.work.transaction(async (transaction) => {
       await passFence(transaction, work, window.lower)
       const isolated = { ...work.claim, id: uuidv7(), ...window, rows, error, fingerprint }

@@ -47,7 +47,7 @@ async function lookAhead(
 ): Promise<Looked> {
   const { walk, scope } = work
   const size = Math.max(progress.lookSize, progress.subBatchSize)
-  const rest = { lower: progress.at, upper: run.batch.upper_key }
+  const rest = { lower: progress.at, upper: work.end }
   const known = progress.ahead
   progress.ahead = undefined
   const far = run.cuts.farEnds.rowsOf(run.operation, rest)

@@ -40,6 +40,7 @@ import {
   type SubBatchWork,
 } from './sub-batch.ts'
 import { isOpenFor } from './off-peak.ts'
+import { passQuarantined, quarantinedOf } from './pass-quarantined.ts'
 import { walkBy } from './walk.ts'
 
 /** Works on a batch until it is finished, given back, or lost. Never throws: every end is settled in the database. */
@@ -91,8 +92,8 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     leaseMs,
     signal,
     resting: AbortSignal.any([run.stopping, held.signal]),
-    end: run.batch.upper_key,
-    // A pooler needs a transaction for our limits, a second pass has quarantined rows to close.
+    ...(await quarantinedOf(run)),
+    // A pooler needs a transaction for our limits; a second pass has few rows to change and looks far beyond them.
     inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
     commitLater: run.definition.commit === 'later',
     strides: await strideOf(run, { scope, change: bound.change }),
@@ -110,6 +111,7 @@ async function walk(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
     if (run.stopping.aborted) return giveBack(run)
     try {
       if (await run.governor.mustHold(run.stopping)) return await giveBack(run)
+      if (await passQuarantined(run, work, progress)) continue
       await watchPlan(run, work, progress.at)
       const looked = progress.empty ? await look(run, work, progress) : undefined
       if (looked !== undefined) await commit(run, work, { progress, next: looked })
@@ -131,7 +133,7 @@ async function step(run: BatchRun, work: SubBatchWork, progress: Progress): Prom
   if (ahead?.stride !== undefined) return commit(run, work, { progress, next: ahead })
   // Found by the sub-batch before, for the size that it had: good unless another is wanted by far.
   const isGood = ahead !== undefined && !isFar(size, ahead.rows) && !isFar(ahead.rows, size)
-  const next = isGood ? ahead : await nextWindow(work, { lower, upper: run.batch.upper_key, size })
+  const next = isGood ? ahead : await nextWindow(work, { lower, upper: work.end, size })
   const stride = of === 1 ? undefined : await firstStride(work, next)
   await commit(run, work, { progress, next: { ...next, stride } })
 }

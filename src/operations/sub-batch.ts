@@ -6,7 +6,6 @@ import type { Key } from '../store/operations.ts'
 import type { Transaction } from '../store/pool.ts'
 import { changeRows, readKeyedRows, type Change } from '../targets/change.ts'
 import { changeInOne } from '../targets/one-statement.ts'
-import { closeQuarantined } from '../targets/quarantined.ts'
 import { isLast, noKey, striding, type Stride } from '../targets/stride.ts'
 import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../targets/window.ts'
 import { openBatch, type Tally } from './batch.ts'
@@ -51,8 +50,10 @@ export interface SubBatchWork {
   signal: AbortSignal
   /** Aborts rests between sub-batches. */
   resting: AbortSignal
-  /** The last key of the batch. */
+  /** The last key of the batch, or of its rows before the next ones in quarantine. */
   end: Key
+  /** What a second pass leaves alone: rows that the first has isolated and that are not passed yet, in their order. */
+  quarantined: readonly KeyWindow[]
   /** Whether nothing needs to be asked between the fence and the change, so that both may be one statement. */
   inOne: boolean
   /** Whether a sub-batch is not to wait until its commit is on disk. */
@@ -240,16 +241,14 @@ async function settle(
 ): Promise<SubBatchResult> {
   const { window, rows, stride } = done.next
   const moves = isLast(stride)
-  // What the first pass has isolated and the second could process is out of quarantine, and was counted before.
-  const freed = work.pass > 1 ? await closeQuarantined(transaction, { ...work, window }) : 0
   const { matched: rowsMatched, changed: rowsChanged } = done.tally
   const elapsedMs = performance.now() - done.began
-  const counts = { rowsMatched: rowsMatched - freed, rowsChanged, rowsQuarantined: -freed }
   const moved = {
     ...work.claim,
     at: moves ? window.upper : window.lower,
-    rowsSeen: moves ? rows - freed : 0,
-    ...counts,
+    rowsSeen: moves ? rows : 0,
+    rowsMatched,
+    rowsChanged,
     elapsedMs: Math.round(elapsedMs),
     leaseMs: work.leaseMs,
     walAt: done.fenced.wal_at,
@@ -264,7 +263,7 @@ export async function passOver(work: SubBatchWork, { window, rows }: NextWindow,
   return work.database.work.transaction(async (transaction) => {
     const { wal_at: walAt } = await passOpenFence(transaction, work, window.lower)
     const elapsedMs = Math.round(performance.now() - began)
-    const counts = { rowsSeen: rows, rowsMatched: 0, rowsChanged: 0, rowsQuarantined: 0, elapsedMs }
+    const counts = { rowsSeen: rows, rowsMatched: 0, rowsChanged: 0, elapsedMs }
     const moved = { ...work.claim, at: window.upper, ...counts, leaseMs: work.leaseMs, walAt }
     const kept = await batches.checkpoint(transaction, moved)
     if (kept.length !== 1) throw new ClaimLost()

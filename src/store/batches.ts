@@ -74,8 +74,6 @@ export const checkpoint = statement<
     rowsSeen: number
     rowsMatched: number
     rowsChanged: number
-    /** Below zero: so many rows have left quarantine. */
-    rowsQuarantined: number
     elapsedMs: number
     leaseMs: number
     /** Where the WAL was at the fence. */
@@ -86,22 +84,11 @@ export const checkpoint = statement<
   'batch.checkpoint',
   `update sluice.batch
    set checkpoint = $3, rows_seen = rows_seen + $4, rows_matched = rows_matched + $5, rows_changed = rows_changed + $6,
-     rows_quarantined = rows_quarantined + $9, sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
+     sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
      lease_until = clock_timestamp() + $8 * interval '1 millisecond'
    where id = $1 and nonce = $2 and state = 'running'
-   returning id, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $10::pg_lsn)::float8 as wal_bytes`,
-  (p) => [
-    p.batchId,
-    p.nonce,
-    p.at,
-    p.rowsSeen,
-    p.rowsMatched,
-    p.rowsChanged,
-    p.elapsedMs,
-    p.leaseMs,
-    p.rowsQuarantined,
-    p.walAt,
-  ],
+   returning id, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $9::pg_lsn)::float8 as wal_bytes`,
+  (p) => [p.batchId, p.nonce, p.at, p.rowsSeen, p.rowsMatched, p.rowsChanged, p.elapsedMs, p.leaseMs, p.walAt],
 )
 
 export interface FinishedBatch {

@@ -24,7 +24,7 @@ export const isolate = statement<
 >(
   'quarantine.isolate',
   `with fresh as (
-     -- A second pass meets again what the first has isolated.
+     -- A second pass may meet a row while a retry of its range isolates it again.
      select case when exists (
        select from sluice.quarantine q
        join sluice.batch b on b.operation_id = q.operation_id

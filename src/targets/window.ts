@@ -32,14 +32,6 @@ function compare(cursor: Cursor, operator: '>' | '<=', key: Key): Sql {
     : sql`(${columnList(cursor)}) ${raw(operator)} (${join(bounds)})`
 }
 
-/** The same predicate for keys that are stored as an array of texts in a column of another table. */
-export function storedWithin({ cursor }: Walk, column: string, { lower, upper }: KeyWindow): Sql {
-  const stored = cursor.types.map((type, i) => `${column}[${i + 1}]::${type}`).join(', ')
-  const bound = (key: Key): Sql => join(cursor.types.map((type, i) => sql`${key[i]}::${raw(type)}`))
-  const below = sql`(${raw(stored)}) <= (${bound(upper)})`
-  return lower === null ? below : sql`(${raw(stored)}) > (${bound(lower)}) and ${below}`
-}
-
 /** The rows of a window that the walk steps on. */
 export function onWalk(walk: Walk, window: KeyWindow): Sql {
   return walk.only === undefined ? within(walk, window) : sql`${within(walk, window)} and (${walk.only})`

@@ -70,6 +70,7 @@ export async function claimFirst(
     signal: never,
     resting: never,
     end: batch.upper_key,
+    quarantined: [],
     inOne: false,
     commitLater: false,
     strides: { of: 1, rowsPerPage: 0 },

@@ -758,37 +758,6 @@ describe('verifying', () => {
   })
 })
 
-test('a row that was isolated and is done by the second pass leaves the quarantine', async () => {
-  await using db = await counters(200)
-  let bad = true
-  const checked = defineOperation({
-    ...shape,
-    verify: true,
-    scope: () => sql`not done`,
-    async perform({ batch }) {
-      const rows = await batch.rows<{ id: string }>()
-      if (bad && rows.some(({ id }) => id === '77')) throw new RangeError('bad row')
-      return batch.update(sql`n = n + 1, done = true`)
-    },
-  })
-  const { sluice } = working(db, [checked])
-  sluice.on('batch.quarantined', () => {
-    bad = false
-  })
-  await using _ = sluice
-  await sluice.start()
-  const { id } = await sluice.operations.start(checked)
-  expect(await sluice.operations.wait(id, { everyMs: 50 })).toMatchObject({
-    state: 'finished',
-    rowsSeen: 200,
-    rowsMatched: 200,
-    rowsChanged: 200,
-    rowsQuarantined: 0,
-  })
-  expect(await sluice.operations.quarantined(id)).toEqual([])
-  expect(await wrong(db)).toBe(0)
-})
-
 test('external effects run in no transaction, and again with the same keys after the handler fell over', async () => {
   await using db = await counters(60)
   const seen = new Map<number, string[]>()

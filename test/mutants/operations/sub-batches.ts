@@ -16,6 +16,8 @@ const strides = (form: string): Mutant['caughtBy'] => ({
 })
 const inDoubt = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/doubt.test.ts', test })
 
+const secondPass = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/second-pass.test.ts', test })
+
 const quarantineUnfenced: Edit = {
   file: 'src/operations/isolate.ts',
   from: '      await passFence(transaction, work, window.lower)\n',
@@ -48,6 +50,30 @@ export const subBatches: readonly Mutant[] = [
     breaks: 'no row is skipped: a quarantine moves the checkpoint wherever it is',
     edits: [quarantineUnfenced, { file: quarantine, from: ' and checkpoint is not distinct from $4::text[]', to: '' }],
     caughtBy: quarantining,
+  },
+  {
+    name: 'quarantine-tried-again',
+    breaks: 'rows in quarantine wait for a person: the second pass tries them again',
+    edits: [
+      {
+        file: 'src/operations/pass-quarantined.ts',
+        from: 'if (batch.pass === 1) return',
+        to: 'if (batch.pass > 0) return',
+      },
+    ],
+    caughtBy: secondPass('rows in quarantine are not tried again and do not trip the breaker'),
+  },
+  {
+    name: 'quarantine-collation',
+    breaks: 'no row is forgotten: keys in quarantine are compared in the collation of the database',
+    edits: [
+      {
+        file: 'src/targets/quarantined.ts',
+        from: 'return raw(`coalesce(${value}, (select ${quote(name)} from ${table} limit 0))`)',
+        to: 'return raw(`coalesce(${value}, (select ${quote(name)} from ${table} limit 0)) collate "C"`)',
+      },
+    ],
+    caughtBy: secondPass('keys in quarantine are compared as their column does, not as the database would'),
   },
   {
     name: 'stride-checkpoint-in-one-statement',
