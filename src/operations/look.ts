@@ -3,6 +3,7 @@
  * one without a row in scope is passed over, one with some is narrowed down until it is no wider than a sub-batch.
  */
 import type { Connection } from '../store/connection.ts'
+import { classify } from '../store/sqlstate.ts'
 import { countInScope, countRows } from '../targets/window.ts'
 import { carveSize, lookGrowth, lookLimit, nextLook, sizeAfter, type Progress } from './batch-progress.ts'
 import { about, type BatchRun } from './batch-run.ts'
@@ -20,7 +21,12 @@ interface Looked {
 /** Looks at the next window. Gives one that has to be worked on; undefined: go on from where the progress is now. */
 export async function look(run: BatchRun, work: SubBatchWork, progress: Progress): Promise<NextWindow | undefined> {
   const began = performance.now()
-  const { next, found, ahead } = await readFar(work, (by) => lookAhead(run, work, { progress, by }))
+  const size = Math.max(progress.lookSize, progress.subBatchSize)
+  const looked = await readFar(work, (by) => lookAhead(run, work, { progress, size, by })).catch((error: unknown) =>
+    narrow(progress, size, error),
+  )
+  if (looked === undefined) return undefined
+  const { next, found, ahead } = looked
   if (found > 0 && next.rows > progress.subBatchSize) {
     progress.lookSize = Math.max(progress.subBatchSize, Math.floor(next.rows / 4))
     return undefined
@@ -40,13 +46,23 @@ export async function look(run: BatchRun, work: SubBatchWork, progress: Progress
   return undefined
 }
 
+/**
+ * A scope that fails on one row fails on every window that has it. Windows become narrower; from the size of a sub-batch
+ * on there are sub-batches instead of looks, which find the row that is at fault.
+ */
+function narrow(progress: Progress, size: number, error: unknown): undefined {
+  if (classify(error) !== 'rows') throw error
+  progress.ahead = undefined
+  if (size > progress.subBatchSize) progress.lookSize = Math.max(progress.subBatchSize, Math.floor(size / lookGrowth))
+  else progress.empty = false
+}
+
 async function lookAhead(
   run: BatchRun,
   work: SubBatchWork,
-  { progress, by }: { progress: Progress; by: Connection },
+  { progress, size, by }: { progress: Progress; size: number; by: Connection },
 ): Promise<Looked> {
   const { walk, scope } = work
-  const size = Math.max(progress.lookSize, progress.subBatchSize)
   const rest = { lower: progress.at, upper: work.end }
   const known = progress.ahead
   progress.ahead = undefined

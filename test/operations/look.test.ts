@@ -38,3 +38,27 @@ test('a batch behind an empty stretch begins with a look, and finds what is in s
   expect(third.length).toBeGreaterThan(0)
   expect(third.filter((bytes) => bytes > 0)).toEqual([])
 })
+
+test('a scope that fails on some rows has these isolated and no others, though empty stretches are passed over', async () => {
+  await using db = await counters(5_000)
+  const operation = defineOperation({
+    ...shape,
+    batchSize: 5_000,
+    verify: true,
+    // Fails on two rows, and means one.
+    scope: () => sql`100 / ((id - 1700) * (id - 3001)) > 1000 or (id = 4321 and not done)`,
+    perform: ({ batch }) => batch.update(sql`n = n + 1, done = true`),
+  })
+  const { sluice } = working(db, [operation])
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(operation)
+  expect(await sluice.operations.wait(id, { everyMs: 50 })).toMatchObject({
+    state: 'finished_with_quarantine',
+    rowsSeen: 5_000,
+    rowsChanged: 1,
+    rowsQuarantined: 2,
+  })
+  const isolated = await sluice.operations.quarantined(id)
+  expect(isolated.map(({ upper_key: key }) => key)).toEqual([['1700'], ['3001']])
+})

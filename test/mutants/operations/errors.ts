@@ -51,4 +51,13 @@ export const errors: readonly Mutant[] = [
       test: 'a row that stays locked holds the operation, which says so and goes on when it is free',
     },
   },
+  {
+    name: 'look-not-narrowed',
+    breaks: 'a good row is never quarantined: a wide look that fails counts against the first of its rows',
+    edits: [{ file: 'src/operations/look.ts', from: "if (classify(error) !== 'rows') throw error", to: 'throw error' }],
+    caughtBy: {
+      file: 'test/operations/look.test.ts',
+      test: 'a scope that fails on some rows has these isolated and no others, though empty stretches are passed over',
+    },
+  },
 ]
