@@ -1,6 +1,7 @@
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Connection } from '../store/connection.ts'
+import { isRefused } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Blindness, Probe, Reader, Source } from './probe.ts'
 import { readServerVersion } from './probes/server-version.ts'
@@ -117,7 +118,7 @@ export class Sampler {
     const source = await this.#source()
     const found: { probe: Probe; blindness: Blindness | undefined }[] = []
     for (const probe of this.#options.probes) {
-      found.push({ probe, blindness: await probe.blindness?.(source) })
+      found.push({ probe, blindness: (await probe.blindness?.(source)) ?? (await tryOnce(probe, source)) })
     }
     return found
   }
@@ -170,6 +171,8 @@ export class Sampler {
       const measure = await this.#reader(probe, key)(source, table)
       this.#readings.set(key, read(measure, performance.now()))
     } catch (error) {
+      // What was never told is not told later either; a budget that could be read and cannot any more is another matter.
+      if (isRefused(error) && this.#readings.get(key)?.atMs === undefined) return this.#leave(probe, refusal(probe, error))
       const reading = missed(this.#readings.get(key) ?? unread)
       this.#readings.set(key, reading)
       if (reading.missed === 1) this.#warn(probe, error)
@@ -219,15 +222,36 @@ export class Sampler {
   async #findBlind(source: Source): Promise<void> {
     for (const probe of this.#options.probes) {
       const blindness = await probe.blindness?.(source)
-      if (blindness === undefined || this.#blind.has(probe.name)) continue
-      this.#blind.set(probe.name, blindness)
-      this.#deps.telemetry.emit('probe.blind', { probe: probe.name, ...blindness })
+      if (blindness !== undefined) this.#leave(probe, blindness)
     }
+  }
+
+  #leave({ name }: Probe, blindness: Blindness): void {
+    if (this.#blind.has(name)) return
+    this.#blind.set(name, blindness)
+    this.#deps.telemetry.emit('probe.blind', { probe: name, ...blindness })
   }
 
   #warn({ title }: Probe, error: unknown): void {
     this.#deps.telemetry.emit('warning', { message: `The probe for ${title} failed: ${errorRecord(error).message}` })
   }
+}
+
+function refusal({ name }: Probe, error: unknown): Blindness {
+  const remedy = `let the role ask this server for it; where no role may, set governor.limits.${name} to false`
+  return { reason: `the server refuses to tell (${errorRecord(error).message})`, remedy }
+}
+
+/** What the server refuses to tell a probe, found by asking. Other errors say nothing about what it can see. */
+async function tryOnce(probe: Probe, source: Source): Promise<Blindness | undefined> {
+  if (probe.per !== 'server') return undefined
+  const refused = await probe
+    .open()(source, '')
+    .then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+  return isRefused(refused) ? refusal(probe, refused) : undefined
 }
 
 /** Waits for something, but not longer than that. */

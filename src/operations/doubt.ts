@@ -32,7 +32,15 @@ export async function settleFinish(
   })
 }
 
-/** Asks until the database answers, the claim is lost, or the worker stops. */
+/** How often a question is asked that the database answers with an error: it may be a passing one. */
+const triesOfRefused = 4
+
+/** The doubt cannot be cleared: the database can be asked, and refuses to answer. */
+class Unclear extends Error {
+  override readonly name = 'Unclear'
+}
+
+/** Asks until the database answers, the claim is lost, or the worker stops. Throws when it refuses to answer. */
 async function untilAnswered<T>(run: BatchRun, ask: () => Promise<T>): Promise<T | 'lost' | 'stopped'> {
   const since = performance.now()
   const { telemetry } = run
@@ -45,12 +53,23 @@ async function untilAnswered<T>(run: BatchRun, ask: () => Promise<T>): Promise<T
       return answer
     } catch (error) {
       if (run.held.signal.aborted) return 'lost'
-      if (run.stopping.aborted || classify(error) === 'fatal') return stopAsking(run, error)
+      if (run.stopping.aborted) return stopAsking(run, error)
+      if (isRefusal(error) && attempt >= triesOfRefused) throw unclear(run, error)
       const waitMs = backoffMs(attempt, { baseMs: 100, maxMs: 5_000 }, Math.random())
       telemetry.emit('connection.lost', { purpose: 'control', error: errorRecord(error), attempt, waitMs })
       await sleep(waitMs, AbortSignal.any([run.stopping, run.held.signal]))
     }
   }
+}
+
+/** Whether an error would come again and again. Locks, time-outs and what the server lacks pass. */
+function isRefusal(error: unknown): boolean {
+  const kind = classify(error)
+  return kind === 'fatal' || kind === 'rows'
+}
+
+function unclear({ batch }: BatchRun, cause: unknown): Unclear {
+  return new Unclear(`how far batch ${batch.seq} is cannot be told: ${errorRecord(cause).message}`, { cause })
 }
 
 /** The lease is left to run out: whoever takes the batch next finds it as it stands. */

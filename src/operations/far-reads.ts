@@ -19,7 +19,8 @@ export async function carveFar<T>(
   { cut, limitMs }: { cut: (by: Connection) => Promise<T>; limitMs: number },
 ): Promise<{ value: T } | undefined> {
   if (reads !== 'replica' || replica === undefined) return undefined
-  return replica.read(cut, { since: await replica.position(control), limitMs })
+  const since = await replica.position(control)
+  return since === undefined ? undefined : replica.read(cut, { since, limitMs })
 }
 
 /** What the second pass of a batch must not miss when it looks for rows that were left. */

@@ -81,7 +81,8 @@ async function lookAgain(
 ): Promise<Next> {
   run.telemetry.emit('batch.retried', { ...about(run), error: recordOf(run, error), attempt: progress.inARow, waitMs })
   await sleep(waitMs, AbortSignal.any([run.stopping, run.held.signal]))
-  const found = await findCheckpoint(run)
+  const found = await findCheckpoint(run).catch((unclear: unknown) => holdUnclear(run, unclear))
+  if (found === 'held') return 'over'
   if (found === 'stopped') return 'give back'
   if (found === 'lost') return (lost(run, 'sub-batch'), 'over')
   if (classify(error) === 'connection') {
@@ -92,6 +93,15 @@ async function lookAgain(
   progress.at = found.checkpoint
   progress.unit = undefined
   return 'on'
+}
+
+/** How long an operation waits after a doubt that could not be cleared. */
+const unclearMs = 30_000
+
+/** A doubt that cannot be cleared must not be silent: the operation is held, and the reason says what the database says. */
+export async function holdUnclear(run: BatchRun, error: unknown): Promise<'held'> {
+  await holdOperation(run, error, unclearMs)
+  return 'held'
 }
 
 /** Stops the operation for a while and gives the batch back; what the server lacks is no fault of the batch. */

@@ -24,7 +24,7 @@ import { settleFinish } from './doubt.ts'
 import { farSince } from './far-reads.ts'
 import { isolateCrashed } from './isolate.ts'
 import { watchPlan } from './preflight/drift.ts'
-import { recover, recoverBeginning } from './recover.ts'
+import { holdUnclear, recover, recoverBeginning } from './recover.ts'
 import { beginning, carveSize, sizeAfter, type Progress } from './batch-progress.ts'
 import { look } from './look.ts'
 import { targetMs, type Unit } from './size.ts'
@@ -213,9 +213,9 @@ async function finish(run: BatchRun, progress: Progress): Promise<void> {
   const done = await settleFinish(run, {
     carveSize: sizeAfter(run, progress),
     tunedSize: operation.tuned_size === null ? null : sizes.rows(operation.id, operation.tuned_size),
-  })
+  }).catch((unclear: unknown) => holdUnclear(run, unclear))
   if (done === 'lost') return lost(run, 'finish')
-  if (done === 'stopped') return
+  if (done === 'stopped' || done === 'held') return
   run.telemetry.emit('batch.finished', {
     ...about(run),
     rowsSeen: done.rows_seen,

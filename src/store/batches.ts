@@ -39,8 +39,8 @@ export interface Fenced {
   run_window: string | null
   /** The database's clock, and how much WAL it has written in its life. */
   now: Date
-  /** Where the WAL is, before anything has changed. */
-  wal_at: string
+  /** Where the WAL is, before anything has changed; null: the server does not tell. */
+  wal_at: string | null
 }
 
 /**
@@ -50,7 +50,7 @@ export interface Fenced {
 export const fence = statement<Claim, Fenced>(
   'batch.fence',
   `select b.checkpoint, o.status, o.pace, o.sub_batch_size, o.run_window, clock_timestamp() as now,
-     pg_current_wal_insert_lsn()::text as wal_at,
+     sluice.wal_position()::text as wal_at,
      exists (select from sluice.disabled_operation d where d.name = o.name)
        or exists (select from sluice.standstill) as disabled
    from sluice.batch b
@@ -77,7 +77,7 @@ export const checkpoint = statement<
     elapsedMs: number
     leaseMs: number
     /** Where the WAL was at the fence. */
-    walAt: string
+    walAt: string | null
   },
   { id: string; wal_bytes: number }
 >(
@@ -87,7 +87,7 @@ export const checkpoint = statement<
      sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
      lease_until = clock_timestamp() + $8 * interval '1 millisecond'
    where id = $1 and nonce = $2 and state = 'running'
-   returning id, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $9::pg_lsn)::float8 as wal_bytes`,
+   returning id, coalesce(pg_wal_lsn_diff(sluice.wal_position(), $9::pg_lsn), 0)::float8 as wal_bytes`,
   (p) => [p.batchId, p.nonce, p.at, p.rowsSeen, p.rowsMatched, p.rowsChanged, p.elapsedMs, p.leaseMs, p.walAt],
 )
 

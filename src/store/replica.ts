@@ -14,12 +14,13 @@ import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Connection, StoreConnection, Timeouts } from './connection.ts'
 import { Pool } from './pool.ts'
+import { isRefused } from './sqlstate.ts'
 import { statement } from './statement.ts'
 
-/** Where the WAL of the primary is: behind everything that is committed. */
-const walPosition = statement<void, { at: string }>(
+/** Where the WAL of the primary is: behind everything that is committed. Null: it does not tell. */
+const walPosition = statement<void, { at: string | null }>(
   'server.walPosition',
-  'select pg_current_wal_insert_lsn()::text as at',
+  'select sluice.wal_position()::text as at',
   () => [],
 )
 
@@ -62,10 +63,12 @@ export class Replica {
     this.#say = say
   }
 
-  /** Where the primary is now: what a read must not miss. */
-  async position(primary: StoreConnection): Promise<string> {
+  /** Where the primary is now: what a read must not miss. Undefined: that cannot be told, read from the primary. */
+  async position(primary: StoreConnection): Promise<string | undefined> {
     const [found] = await walPosition(primary)
-    return found?.at ?? 'FFFFFFFF/FFFFFFFF'
+    if (typeof found?.at === 'string') return found.at
+    this.#leave('the primary does not tell where its log is')
+    return undefined
   }
 
   /** Reads here what was committed at `since`; undefined: it cannot be read here, ask the primary. */
@@ -115,7 +118,10 @@ export class Replica {
   /** Refuses what is no replica of this primary. One that cannot be asked is left alone until it can. */
   async check(primary: StoreConnection): Promise<void> {
     const over = new AbortController()
-    const [here] = await identity(primary)
+    const [here] = await identity(primary).catch((error: unknown) => {
+      if (isRefused(error)) return []
+      throw error
+    })
     const asked = identity(this.#pool).catch(() => [])
     const [there] = await Promise.race([asked, sleep(patienceMs * 2, over.signal).then(() => [])])
     over.abort()

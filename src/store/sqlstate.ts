@@ -57,6 +57,12 @@ export function isLocked(error: unknown): boolean {
   return sqlstate(error) === '55P03'
 }
 
+/** True when the server does not have what was asked for, or the rights of the role do not reach so far: asking again is in vain. */
+export function isRefused(error: unknown): boolean {
+  if (error instanceof SluiceError && error.cause !== undefined) return isRefused(error.cause)
+  return ['55000', '0A000', '42501', '42883'].includes(sqlstate(error) ?? '')
+}
+
 /** The five-character SQLSTATE of an error from the server, if it is one. */
 export function sqlstate(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return undefined

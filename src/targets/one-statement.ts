@@ -51,11 +51,11 @@ export async function changeInOne(
   connection: StoreConnection,
   { claim, from, to, rowsSeen, leaseMs, lockMs, commit, change, ahead }: OneStatement,
 ): Promise<OneStatementResult | undefined> {
-  const our = (table: string): Sql => raw(`${connection.schema}.${table}`)
+  const our = (name: string): Sql => raw(`${connection.schema}.${name}`)
   const query = sql`
     with ${lockMs === undefined ? empty : limited(lockMs)} sluice_claim as materialized (
       select b.id, b.checkpoint is not distinct from ${from}::text[] as here, o.status, o.pace, o.sub_batch_size,
-        o.run_window, pg_current_wal_insert_lsn() as lsn,
+        o.run_window, ${our('wal_position')}() as lsn,
         exists (select from ${our('disabled_operation')} d where d.name = o.name)
           or exists (select from ${our('standstill')}) as disabled
       from ${our('batch')} b
@@ -82,7 +82,7 @@ export async function changeInOne(
     )
     select ${commit === 'later' ? later : empty} s.here, s.pace, s.sub_batch_size, s.run_window,
       exists (select from sluice_moved) as moved, (select rows from sluice_count) as rows, (${ahead}) as ahead,
-      pg_wal_lsn_diff(pg_current_wal_insert_lsn(), s.lsn)::float8 as wal_bytes
+      coalesce(pg_wal_lsn_diff(${our('wal_position')}(), s.lsn), 0)::float8 as wal_bytes
     from sluice_claim s`
   const { rows } = await connection.query(query.text, query.values)
   return rows[0] as OneStatementResult | undefined

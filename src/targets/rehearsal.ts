@@ -1,5 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag'
-import type { Connection } from '../store/connection.ts'
+import type { Connection, StoreConnection } from '../store/connection.ts'
 import type { Key } from '../store/operations.ts'
 import { sliceOf, type Slice } from './change.ts'
 import { columnList, keyText } from './cursor.ts'
@@ -79,13 +79,13 @@ export async function readTouched(connection: Connection): Promise<Touched[]> {
   return rows as unknown as Touched[]
 }
 
-/** Bytes of log that the server has written since its beginning. Others write, too. */
-export async function logPosition(connection: Connection): Promise<number> {
+/** Bytes of log that the server has written since its beginning, if it tells. Others write, too. */
+export async function logPosition(connection: StoreConnection): Promise<number | null> {
   const { rows } = await connection.query(
-    `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as at`,
+    `select pg_wal_lsn_diff(${connection.schema}.wal_position(), '0/0')::float8 as at`,
     [],
   )
-  return (rows[0] as { at: number }).at
+  return (rows[0] as { at: number | null }).at
 }
 
 /** Has the server check now what it would check at the end of the transaction. */

@@ -784,4 +784,5 @@ function start_operation(p_operation jsonb, p_who jsonb) returns TABLE(id uuid, 
 function sum_counts(bigint[]) returns bigint[]
 function take_gauges(p_at timestamp with time zone, p_since interval) returns void set {"search_path=pg_catalog, pg_temp"}
 function tallies_by_batch(p_tallies jsonb) returns TABLE(batch bigint, succeeded integer, failed integer, died integer) set {"search_path=pg_catalog, pg_temp"}
+function wal_position() returns pg_lsn
 function write_samples(p_worker uuid, p_number bigint, p_counts jsonb, OUT taken boolean, OUT next_ms integer) returns record security definer set {"search_path=pg_catalog, pg_temp"}

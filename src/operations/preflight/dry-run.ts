@@ -1,4 +1,4 @@
-import type { Connection } from '../../store/connection.ts'
+import type { Connection, StoreConnection } from '../../store/connection.ts'
 import type { Pool } from '../../store/pool.ts'
 import { errorRecord, type ErrorRecord } from '../../std/error-record.ts'
 import { classify } from '../../store/sqlstate.ts'
@@ -87,7 +87,7 @@ export async function rehearse(work: Pool, rehearsed: Rehearsed): Promise<Rehear
   }
 }
 
-async function runAndThrow(transaction: Connection, rehearsed: Rehearsed): Promise<never> {
+async function runAndThrow(transaction: StoreConnection, rehearsed: Rehearsed): Promise<never> {
   const before = await readShown(transaction, rehearsed, shownRows)
   const [touchedBefore, logBefore] = [await readTouched(transaction), await logPosition(transaction)]
   const began = performance.now()
@@ -113,7 +113,7 @@ async function runAndThrow(transaction: Connection, rehearsed: Rehearsed): Promi
     rowsMatched: matched,
     rowsChanged: typeof returned === 'number' ? returned : changed,
     elapsedMs: Math.round(elapsedMs * 10) / 10,
-    walBytes: logAfter - logBefore,
+    walBytes: logAfter === null || logBefore === null ? 0 : logAfter - logBefore,
     updated: sum('updated'),
     hot: sum('hot'),
     deleted: sum('deleted'),

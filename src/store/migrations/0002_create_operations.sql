@@ -175,6 +175,18 @@ exception when lock_not_available then
 end
 $$;
 
+-- Where the log of the server is. Null where the server refuses to tell, as some hosted ones do, or where the role may
+-- not ask: how much log is written is good to know, and nothing may depend on it.
+create function sluice.wal_position() returns pg_lsn
+language plpgsql
+as $$
+begin
+  return pg_catalog.pg_current_wal_insert_lsn();
+exception when object_not_in_prerequisite_state or feature_not_supported or insufficient_privilege or undefined_function then
+  return null;
+end
+$$;
+
 -- Creates the partitions of this week and the next ones. Workers call it and need no right to create tables: it runs
 -- with the rights of whoever migrated.
 create function sluice.create_history_partitions(weeks_ahead integer) returns integer

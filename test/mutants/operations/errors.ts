@@ -10,6 +10,10 @@ const lockedIn = (form: string): Mutant['caughtBy'] => ({
   test: `a sub-batch ${form} gives its rows back when one is locked, until it waits for that row alone`,
 })
 
+const silent = 'test/operations/silent-server.test.ts'
+const unwatched =
+  'operations run on a server that refuses to tell where its log is (55000), and say once what is not watched'
+
 /** What an error is taken for, and what comes of it. */
 export const errors: readonly Mutant[] = [
   {
@@ -59,5 +63,33 @@ export const errors: readonly Mutant[] = [
       file: 'test/operations/look.test.ts',
       test: 'a scope that fails on some rows has these isolated and no others, though empty stretches are passed over',
     },
+  },
+  {
+    name: 'log-position-needed',
+    breaks: 'operations run on every server: the fence asks for the position of the log, which some refuse to tell',
+    edits: [
+      {
+        file: 'src/store/batches.ts',
+        from: 'sluice.wal_position()::text as wal_at',
+        to: 'pg_current_wal_insert_lsn()::text as wal_at',
+      },
+    ],
+    caughtBy: { file: silent, test: unwatched },
+  },
+  {
+    name: 'refused-probe-holds',
+    breaks: 'operations run on every server: what a probe was never told counts as a danger',
+    edits: [
+      { file: 'src/governor/sampler.ts', from: 'if (isRefused(error) && this', to: 'if (key === undefined && this' },
+    ],
+    caughtBy: { file: silent, test: unwatched },
+  },
+  {
+    name: 'unclear-not-said',
+    breaks: 'an operation that stands still says why: a doubt that cannot be cleared is kept',
+    edits: [
+      { file: recover, from: '  await holdOperation(run, error, unclearMs)\n', to: '  void [run, error, unclearMs]\n' },
+    ],
+    caughtBy: { file: silent, test: 'a doubt that the database does not clear holds the operation, with the reason' },
   },
 ]

@@ -12,8 +12,8 @@ const refused = (form: string): Mutant['caughtBy'] => ({
 /** Moving a checkpoint compares the nonce, too, which covers for a fence that does not. */
 const checkpointByAnyone: Edit = {
   file: batches,
-  from: "where id = $1 and nonce = $2 and state = 'running'\n   returning id, pg_wal_lsn_diff",
-  to: 'where id = $1 and $2::uuid is not null\n   returning id, pg_wal_lsn_diff',
+  from: "where id = $1 and nonce = $2 and state = 'running'\n   returning id, coalesce(pg_wal_lsn_diff",
+  to: 'where id = $1 and $2::uuid is not null\n   returning id, coalesce(pg_wal_lsn_diff',
 }
 
 /** The fence in each form of a sub-batch. */
