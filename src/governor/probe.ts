@@ -12,6 +12,8 @@ export interface Measure {
 /** What a probe of the server may ask and know. */
 export interface Source {
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>
+  /** Commits something small and waits until that is on disk. */
+  commit(): Promise<void>
   /** The version of the server, such as 180001. */
   readonly serverVersion: number
   /** Cores of the server. */

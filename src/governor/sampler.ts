@@ -1,6 +1,7 @@
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
-import type { Connection } from '../store/connection.ts'
+import type { StoreConnection } from '../store/connection.ts'
+import { smallCommit } from '../store/governing.ts'
 import { isRefused } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Blindness, Probe, Reader, Source } from './probe.ts'
@@ -29,7 +30,7 @@ export interface SamplerOptions {
 
 interface Deps {
   /** A small connection of its own; looking must not wait for work, nor work for looking. */
-  connection: Connection
+  connection: StoreConnection
   telemetry: Telemetry
   work: Work
   /** Told after each look. */
@@ -172,7 +173,8 @@ export class Sampler {
       this.#readings.set(key, read(measure, performance.now()))
     } catch (error) {
       // What was never told is not told later either; a budget that could be read and cannot any more is another matter.
-      if (isRefused(error) && this.#readings.get(key)?.atMs === undefined) return this.#leave(probe, refusal(probe, error))
+      if (isRefused(error) && this.#readings.get(key)?.atMs === undefined)
+        return this.#leave(probe, refusal(probe, error))
       const reading = missed(this.#readings.get(key) ?? unread)
       this.#readings.set(key, reading)
       if (reading.missed === 1) this.#warn(probe, error)
@@ -203,6 +205,7 @@ export class Sampler {
     const committed = work.committed()
     const source: Source = {
       query,
+      commit: async () => void (await smallCommit(connection)),
       serverVersion: this.#serverVersion ?? 0,
       cores: this.#options.cores,
       nowMs: performance.now(),

@@ -11,7 +11,6 @@ import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../tar
 import { openBatch, type Tally } from './batch.ts'
 import type { BoundOperation } from './define.ts'
 import { rowsAtOnce, type Strides } from './stride.ts'
-import { writingBehind } from './write-behind.ts'
 
 /** The fence refused: another worker owns the batch. */
 export class ClaimLost extends Error {
@@ -117,8 +116,7 @@ export interface SubBatchResult {
 export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise<SubBatchResult> {
   if (work.bound.effects === 'external') return runExternal(work, next)
   if (work.bound.change !== undefined && inOneStatement(work, next)) return runInOne(work, next, work.bound.change)
-  if (work.commitLater) return runInTransaction(work, next)
-  return writingBehind(work.database.control, () => runInTransaction(work, next))
+  return runInTransaction(work, next)
 }
 
 /**

@@ -43,6 +43,16 @@ export const noteLimiter = statement<{ id: string; by: string; limiter: object |
   (p) => [p.id, p.by, p.limiter === null ? null : JSON.stringify(p.limiter)],
 )
 
+/**
+ * The smallest transaction that has to wait for the disk. Locking a row writes to the log what no logical replication
+ * reads; a message in the log would reach everybody who decodes it.
+ */
+export const smallCommit = statement<void, object>(
+  'governing.smallCommit',
+  `select from sluice.budget where kind = 'rows' for key share`,
+  () => [],
+)
+
 /** Writes down how many transactions a worker has in a second, and gives those of the others that are alive. */
 export const shareTransactions = statement<{ workerId: string; perSecond: number }, { peers: number }>(
   'worker.shareTransactions',

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Measure, Probe, Source } from '../../src/governor/probe.ts'
+import { smallCommit } from '../../src/store/governing.ts'
 import { openClient } from '../support/jobs.ts'
 
 /** A probe on a real server, read by hand. */
@@ -18,6 +19,8 @@ export async function openProbe(probe: Probe, url: string): Promise<ProbeBench> 
   const [row] = await query<{ version: number }>(`select current_setting('server_version_num')::int as version`)
   const source = (): Source => ({
     query,
+    commit: async () =>
+      void (await smallCommit({ schema: 'sluice', query: (text, values) => client.query(text, values) })),
     serverVersion: row?.version ?? 0,
     cores: 1,
     nowMs: performance.now(),

@@ -23,7 +23,7 @@ export const commitTime: Probe = {
     let past: number[] = []
     return async (source) => {
       const began = performance.now()
-      await source.query(`select pg_logical_emit_message(true, 'sluice', '')`)
+      await source.commit()
       const tookMs = performance.now() - began
       past = [...past, tookMs].slice(-remembered)
       const usual = past.toSorted((a, b) => a - b)[Math.floor(past.length / 5)] ?? tookMs
