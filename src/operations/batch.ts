@@ -33,13 +33,15 @@ export function openBatch(
   connection: Connection,
   slice: Slice,
   signal: AbortSignal,
+  { counts = false }: { counts?: boolean } = {},
 ): { batch: Batch; tally: () => Promise<Tally> } {
   let changed = 0
   let matched: Promise<number> | undefined
-  // A change of the whole slice tells how many rows are in scope; else they are counted, before the first change.
+  // A change of the whole slice tells how many rows are in scope, unless some may stay as they are (`counts`); else they
+  // are counted, before the first change.
   const count = (): Promise<number> => (matched ??= countRows(connection, slice.walk, slice.window, slice.scope))
   const change = async (where: Sql | undefined, work: () => Promise<number>): Promise<number> => {
-    if (where !== undefined) await count()
+    if (counts || where !== undefined) await count()
     const rows = await work()
     matched ??= Promise.resolve(rows)
     changed += rows

@@ -18,6 +18,7 @@
  */
 import { release } from '../store/batches.ts'
 import { charge } from '../store/picking.ts'
+import { mayKeepRows } from '../targets/surroundings.ts'
 import { about, lost, warn, type BatchRun } from './batch-run.ts'
 import { settledScope } from './cut-off.ts'
 import { settleFinish } from './doubt.ts'
@@ -28,7 +29,7 @@ import { holdUnclear, recover, recoverBeginning } from './recover.ts'
 import { beginning, carveSize, sizeAfter, type Progress } from './batch-progress.ts'
 import { look } from './look.ts'
 import { targetMs, type Unit } from './size.ts'
-import { addUnit, firstStride, meanOf, nextStride, rowsAtOnce, strideOf } from './stride.ts'
+import { addUnit, firstStride, meanOf, nextStride, noStrides, rowsAtOnce, strideOf } from './stride.ts'
 import {
   isFollowed,
   nextWindow,
@@ -79,6 +80,7 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
   const startedAt = operation.created_text
   const signal = AbortSignal.any([held.signal, run.ending])
   const scope = await settledScope(database.control, run.definition, { bound, startedAt })
+  const keeps = await mayKeepRows(database.control, run.walk.table)
   return {
     database,
     claim: held,
@@ -94,9 +96,10 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     resting: AbortSignal.any([run.stopping, held.signal]),
     ...(await quarantinedOf(run)),
     // A pooler needs a transaction for our limits; a second pass has few rows to change and looks far beyond them.
-    inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null,
+    inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null && !keeps,
+    mayKeepRows: keeps,
     commitLater: run.definition.commit === 'later',
-    strides: await strideOf(run, { scope, change: bound.change }),
+    strides: keeps ? noStrides : await strideOf(run, { scope, change: bound.change }),
     since: await farSince(run),
   }
 }

@@ -87,26 +87,26 @@ export interface Strides {
   rowsPerPage: number
 }
 
-const none: Strides = { of: 1, rowsPerPage: 0 }
+export const noStrides: Strides = { of: 1, rowsPerPage: 0 }
 
 /** The choice for one batch: what holds now. Whoever died on these rows is followed without strides. */
 export async function strideOf(run: BatchRun, { scope, change }: Planned): Promise<Strides> {
   const { definition, operation, batch, walk, database, sizes } = run
   const { changes } = definition
   const [column] = walk.cursor.columns
-  if (changes.kind !== 'update' || (changes.stride ?? 1) === 1 || batch.pass > 1 || batch.crashes > 0) return none
-  if (column === undefined || operation.carve === 'sparse') return none
+  if (changes.kind !== 'update' || (changes.stride ?? 1) === 1 || batch.pass > 1 || batch.crashes > 0) return noStrides
+  if (column === undefined || operation.carve === 'sparse') return noStrides
   const [pages, { indexes }] = await Promise.all([
     readPages(database.control, walk.table, column),
     readSurroundings(database.control, walk.table),
   ])
   const begun = sizes.strides(operation.id)
   const { of } = chooseStride({ changes, lanes: operation.lanes, indexes, pages, begun })
-  if (of === 1 || change?.kind !== 'update') return none
+  if (of === 1 || change?.kind !== 'update') return noStrides
   const window = { lower: batch.checkpoint, upper: batch.upper_key }
   const settled = await settles(database.work, { walk, window, scope }, change.set)
   if (settled) sizes.strode(operation.id)
-  return settled ? { of, rowsPerPage: pages.rowsPerPage } : none
+  return settled ? { of, rowsPerPage: pages.rowsPerPage } : noStrides
 }
 
 /** Where rows are in the order of their keys, they lie on no more pages than so many times as few as possible. */

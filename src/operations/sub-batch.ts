@@ -10,6 +10,7 @@ import { isLast, noKey, striding, type Stride } from '../targets/stride.ts'
 import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../targets/window.ts'
 import { openBatch, type Tally } from './batch.ts'
 import type { BoundOperation } from './define.ts'
+import { refuseKept } from './rows-kept.ts'
 import { rowsAtOnce, type Strides } from './stride.ts'
 
 /** The fence refused: another worker owns the batch. */
@@ -55,6 +56,8 @@ export interface SubBatchWork {
   quarantined: readonly KeyWindow[]
   /** Whether nothing needs to be asked between the fence and the change, so that both may be one statement. */
   inOne: boolean
+  /** A trigger or a rule may leave rows as they are: what was changed has to be looked at. */
+  mayKeepRows: boolean
   /** Whether a sub-batch is not to wait until its commit is on disk. */
   commitLater: boolean
   /** In how many transactions a window is done; see strides. */
@@ -137,10 +140,12 @@ async function runInTransaction(work: SubBatchWork, next: NextWindow): Promise<S
       const fenced = await passOpenFence(transaction, work, next.window.lower)
       if (work.commitLater) await batches.commitLater(transaction)
       const slice = striding({ walk: work.walk, window: next.window, scope: work.scope }, next.stride)
-      const { batch, tally } = openBatch(transaction, slice, work.signal)
+      const { batch, tally } = openBatch(transaction, slice, work.signal, { counts: work.mayKeepRows })
       const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
       work.signal.throwIfAborted()
       const { matched, changed } = await tally()
+      // A preset leaves no row in scope, and a second pass is the last chance to see one that looks done and is not.
+      if (work.bound.change !== undefined && (work.mayKeepRows || work.pass > 1)) await refuseKept(transaction, slice)
       return settle(transaction, work, { next, fenced, began, tally: { matched, changed: returned ?? changed } })
     },
     lockLimit(work, next),

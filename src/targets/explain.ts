@@ -73,8 +73,9 @@ export async function measure(connection: Connection, { text, values }: Recorded
 
 async function planOf(connection: Connection, { text, values }: Recorded): Promise<PlanNode> {
   const { rows } = await connection.query(text, values)
-  const [answer] = rows as { 'QUERY PLAN': [{ Plan: PlanNode }] }[]
-  return answer?.['QUERY PLAN'][0].Plan ?? { 'Node Type': 'Result' }
+  // A rule may leave nothing of a statement that could be planned.
+  const [answer] = rows as { 'QUERY PLAN': { Plan?: PlanNode }[] }[]
+  return answer?.['QUERY PLAN'][0]?.Plan ?? { 'Node Type': 'Result' }
 }
 
 /**

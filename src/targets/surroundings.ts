@@ -22,6 +22,7 @@ export interface Surroundings {
   partitionColumn: string | null
   references: Reference[]
   triggers: RowTrigger[]
+  rules: Rule[]
   indexes: IndexFacts[]
 }
 
@@ -43,6 +44,15 @@ export interface RowTrigger {
   onUpdate: boolean
   /** Only updates of these columns; empty: of any. */
   columns: string[]
+  /** It may leave a row as it is, and the statement that was to change it is not told. */
+  cancels: boolean
+}
+
+/** A rule that does something else than the statement says. */
+interface Rule {
+  name: string
+  onDelete: boolean
+  onUpdate: boolean
 }
 
 interface IndexFacts {
@@ -62,6 +72,16 @@ const groundSql = `
   from (select to_regclass($1)::oid as oid
         union select p.relid from pg_partition_tree(to_regclass($1)) p where p.isleaf) t
   join pg_class l on l.oid = t.oid`
+
+/**
+ * A trigger that runs before a row changes cancels the change by returning NULL. One in PL/pgSQL that returns nothing but
+ * its row cannot; of others it is not known.
+ */
+const cancels = `t.tgtype & 3 = 3 and not exists (
+          select from pg_proc p join pg_language l on l.oid = p.prolang
+          where p.oid = t.tgfoid and l.lanname = 'plpgsql' and p.prosrc !~* '\\mreturn\\M\\s+(?!new\\M|old\\M)')`
+const firing = `not t.tgisinternal and t.tgenabled in ('O', 'A') and t.tgtype & 1 = 1 and t.tgtype & 24 <> 0`
+const instead = `r.is_instead and r.ev_type in ('2', '4') and r.ev_enabled in ('O', 'A')`
 
 const surroundingsSql = `
   select
@@ -94,11 +114,16 @@ const surroundingsSql = `
       select jsonb_agg(jsonb_build_object(
         'name', t.tgname, 'onDelete', t.tgtype & 8 <> 0, 'onUpdate', t.tgtype & 16 <> 0,
         'columns', coalesce((select jsonb_agg(a.attname) from unnest(t.tgattr) n(attnum)
-                             join pg_attribute a on a.attrelid = c.oid and a.attnum = n.attnum), '[]')
+                             join pg_attribute a on a.attrelid = c.oid and a.attnum = n.attnum), '[]'),
+        'cancels', ${cancels}
       ) order by t.tgname)
       from pg_trigger t
-      where t.tgrelid = c.oid and not t.tgisinternal and t.tgenabled in ('O', 'A')
-        and t.tgtype & 1 = 1 and t.tgtype & 24 <> 0), '[]') as triggers,
+      where t.tgrelid = c.oid and ${firing}), '[]') as triggers,
+    coalesce((
+      select jsonb_agg(jsonb_build_object('name', r.rulename, 'onDelete', r.ev_type = '4', 'onUpdate', r.ev_type = '2')
+        order by r.rulename)
+      from pg_rewrite r
+      where r.ev_class = c.oid and ${instead}), '[]') as rules,
     coalesce((
       select jsonb_agg(jsonb_build_object(
         'name', x.relname, 'valid', i.indisvalid,
@@ -129,6 +154,19 @@ export async function readSurroundings(connection: Connection, table: string): P
   const [found] = rows as unknown as Surroundings[]
   if (found === undefined) throw new Error(`${table} is gone`)
   return found
+}
+
+/** Whether a trigger or a rule of a table may leave rows as they are that a statement was to change. */
+export async function mayKeepRows(connection: Connection, table: string): Promise<boolean> {
+  const { rows } = await connection.query(
+    `with walked as (
+       select to_regclass($1)::oid as oid union select p.relid from pg_partition_tree(to_regclass($1)) p
+     )
+     select exists (select from pg_trigger t join walked w on w.oid = t.tgrelid where ${firing} and ${cancels})
+       or exists (select from pg_rewrite r join walked w on w.oid = r.ev_class where ${instead}) as may`,
+    [table],
+  )
+  return (rows[0] as { may: boolean }).may
 }
 
 /** A partition all of whose rows are old enough. */

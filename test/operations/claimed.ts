@@ -72,6 +72,7 @@ export async function claimFirst(
     end: batch.upper_key,
     quarantined: [],
     inOne: false,
+    mayKeepRows: false,
     commitLater: false,
     strides: { of: 1, rowsPerPage: 0 },
     since: undefined,

@@ -21,6 +21,7 @@ export function findAround(around: Around): PlanFinding[] {
   return [
     ...findReferences(around),
     ...findTriggers(around),
+    ...findKeepers(around),
     ...findIdentity(around),
     ...findColdUpdates(around),
     ...findPartitions(around),
@@ -82,7 +83,28 @@ function findTriggers({ surroundings, changes }: Around): PlanFinding[] {
   ]
 }
 
-function fires(trigger: RowTrigger, { kind, columns = [] }: Changes): boolean {
+/** Triggers and rules because of which a row may stay as it is, though the database says that all went well. */
+function findKeepers({ table, surroundings, changes }: Around): PlanFinding[] {
+  const cancelling = surroundings.triggers.filter((trigger) => trigger.cancels && fires(trigger, changes))
+  const replacing = surroundings.rules.filter((rule) => fires({ ...rule, columns: [] }, changes))
+  const why = 'A row that stays as it is cannot be told from one that is done, until somebody looks at it'
+  const remedy = `Leave such rows out by the scope; a preset isolates them, and ${changes.kind === 'unknown' ? 'your own work should look at what it changed' : 'stops when they are many'}`
+  const found = (check: 'trigger' | 'rule', what: string): PlanFinding => ({
+    check,
+    severity: 'warn',
+    what,
+    why,
+    remedy,
+  })
+  return [
+    ...cancelling.map(({ name }) => found('trigger', `The trigger ${name} of ${table} may cancel the change of a row`)),
+    ...replacing.map(({ name }) =>
+      found('rule', `The rule ${name} of ${table} does something else instead of the change`),
+    ),
+  ]
+}
+
+function fires(trigger: Omit<RowTrigger, 'cancels' | 'name'>, { kind, columns = [] }: Changes): boolean {
   if (kind === 'delete') return trigger.onDelete
   const named = trigger.columns.length === 0 || trigger.columns.some((column) => columns.includes(column))
   return kind === 'update' ? trigger.onUpdate && named : trigger.onDelete || trigger.onUpdate

@@ -12,6 +12,7 @@ type PlanCheck =
   | 'partitions'
   | 'replica identity'
   | 'row security'
+  | 'rule'
   | 'scan'
   | 'statistics'
   | 'trigger'

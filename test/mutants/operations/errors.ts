@@ -14,6 +14,8 @@ const silent = 'test/operations/silent-server.test.ts'
 const unwatched =
   'operations run on a server that refuses to tell where its log is (55000), and say once what is not watched'
 
+const kept = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/rows-kept.test.ts', test })
+
 /** What an error is taken for, and what comes of it. */
 export const errors: readonly Mutant[] = [
   {
@@ -91,5 +93,17 @@ export const errors: readonly Mutant[] = [
       { file: recover, from: '  await holdOperation(run, error, unclearMs)\n', to: '  void [run, error, unclearMs]\n' },
     ],
     caughtBy: { file: silent, test: 'a doubt that the database does not clear holds the operation, with the reason' },
+  },
+  {
+    name: 'kept-rows-unseen',
+    breaks: 'finished means that no row is left: rows that a trigger keeps as they are look done',
+    edits: [{ file: subBatch, from: '(work.mayKeepRows || work.pass > 1)', to: 'work.pass > 1' }],
+    caughtBy: kept('an operation whose change a rule replaces stops and says so'),
+  },
+  {
+    name: 'kept-rows-finished',
+    breaks: 'finished means that no row is left: the second pass does not look at what it has changed',
+    edits: [{ file: subBatch, from: '(work.mayKeepRows || work.pass > 1)', to: 'work.mayKeepRows' }],
+    caughtBy: kept('a value that the column rounds is found by the second pass'),
   },
 ]
