@@ -7,9 +7,9 @@ import type { Pool } from '../store/pool.ts'
 import type { Json } from '../std/json.ts'
 import { checkScope } from '../targets/change.ts'
 import { readKey, resolveCursor, type Cursor } from '../targets/cursor.ts'
-import { describeTable } from '../targets/table.ts'
+import { checkForeign, checkSettable, describeTable } from '../targets/table.ts'
 import { problemOfWalk } from '../targets/sparse.ts'
-import { lastKey, type Walk } from '../targets/window.ts'
+import { checkOrder, lastKey, type Walk } from '../targets/window.ts'
 import { findAround } from './preflight/around.ts'
 import type { Changes } from './preflight/changes.ts'
 import { checkUp, type CheckUp } from './preflight/check.ts'
@@ -51,12 +51,15 @@ export async function plan(
 ): Promise<Prepared> {
   const bound = await definition.bind(args)
   const shape = await describeTable(checks, definition.table)
+  checkForeign(shape, checks.schema)
+  checkSettable(shape, definition.changes.columns ?? [])
   const problems: SluiceError[] = []
   const cursor = resolveCursor(shape, definition.cursor, (problem) => problems.push(problem))
   const startedAt = new Date().toISOString()
   const scope = bound.scope(startedAt)
   if (scope !== undefined) await checkScope(checks, shape.qualifiedName, scope)
   const walk = walkBy({ table: shape.qualifiedName, cursor }, { carve: definition.carve, scope })
+  await checkOrder(checks, walk)
   if (walk.only !== undefined) {
     const problem = await checks.transaction((transaction) => problemOfWalk(transaction, walk))
     if (problem !== undefined) problems.push(problem)

@@ -22,6 +22,8 @@ export interface Column {
   /** Type name, ready for a cast. */
   type: string
   notNull: boolean
+  /** The database computes it: nobody else may set it. */
+  generated?: boolean
 }
 
 interface Found {
@@ -49,7 +51,8 @@ const describeSql = `
             from pg_partition_tree(c.oid) p join pg_class l on l.oid = p.relid where p.isleaf)
       else greatest(c.reltuples, 0) end::float8 as rows_estimate,
     has_table_privilege(c.oid, 'select') as readable,
-    (select jsonb_agg(jsonb_build_object('name', a.attname, 'notNull', a.attnotnull, 'type',
+    (select jsonb_agg(jsonb_build_object('name', a.attname, 'notNull', a.attnotnull,
+        'generated', a.attgenerated <> '' or a.attidentity = 'a', 'type',
         -- Without a length, but as a type that keeps any: "character" alone would cut a key to one letter.
         case when tn.nspname = 'pg_catalog' then format_type(t.oid, -1)
           else quote_ident(tn.nspname) || '.' || quote_ident(t.typname) end) order by a.attnum)
@@ -107,6 +110,31 @@ export async function describeTable(connection: Connection, table: string): Prom
     indexes: indexes.filter((index) => index.one_direction).map((index) => index.columns),
     rowsEstimate: found.rows_estimate,
   }
+}
+
+/** Refuses columns that an update could not set. */
+export function checkSettable({ qualifiedName, columns }: TableShape, names: readonly string[]): void {
+  for (const name of names) {
+    const column = columns.find((candidate) => candidate.name === name)
+    if (column !== undefined && column.generated !== true) continue
+    const problem =
+      column === undefined
+        ? `There is no column "${name}" in ${qualifiedName}, so it cannot be set.${didYouMean(
+            name,
+            columns.map((known) => known.name),
+          )}`
+        : `The database computes the column "${name}" of ${qualifiedName}, so nobody else can set it. Set the columns that it is computed from.`
+    throw new SluiceError('TABLE_INVALID', { message: problem, details: { table: qualifiedName, column: name } })
+  }
+}
+
+/** Refuses tables of ours: an operation on them would change what decides about operations. */
+export function checkForeign({ qualifiedName }: TableShape, schema: string): void {
+  if (!qualifiedName.startsWith(`${schema}.`) && !qualifiedName.startsWith(`"${schema}".`)) return
+  throw new SluiceError('TABLE_INVALID', {
+    message: `${qualifiedName} belongs to Sluice itself. Operations are for tables of your own; how long history is kept is an option of workers.`,
+    details: { table: qualifiedName },
+  })
 }
 
 async function lookUp(connection: Connection, table: string): Promise<Found | undefined> {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineOperation, expire, Sluice, sql, type OperationDefinition } from '../../src/index.ts'
+import { backfill, defineOperation, expire, Sluice, sql, type OperationDefinition } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { run } from '../support/cluster.ts'
 
@@ -21,6 +21,10 @@ beforeAll(async () => {
   await db.query(`create unique index partial on events (pair) where kind = 'x'`)
   await db.query(`create table "Odd Names" ("the key" text primary key, "a""b" int)`)
   await db.query(`create table keyless (a int)`)
+  await db.query(`create extension hstore`)
+  await db.query(`create table bags (bag hstore primary key)`)
+  await db.query(`create table computed (id int generated always as identity primary key, n int,
+    twice int generated always as (n * 2) stored)`)
   await db.query(`create view watched as select * from events`)
   await db.query(`create table hidden (id int primary key)`)
   await db.query(`revoke all on hidden from test_worker`)
@@ -61,6 +65,8 @@ describe('a mistake is told before anything is written', () => {
       'CURSOR_NOT_INDEXED',
       'create index concurrently',
     ],
+    ['a key without an order', { table: 'bags' }, 'CURSOR_INVALID', 'have no order'],
+    ['a table of ours', { table: 'sluice.operation' }, 'TABLE_INVALID', 'belongs to Sluice itself'],
     ['a table that may not be read', { table: 'hidden' }, 'PERMISSION_DENIED', 'grant select'],
     [
       'a scope with a syntax error',
@@ -84,6 +90,19 @@ describe('a mistake is told before anything is written', () => {
   ])('%s', async (_, spec, code, said) => {
     await expect(sluice.operations.start(plain(spec))).rejects.toMatchObject({
       code,
+      message: expect.stringContaining(said),
+    })
+    expect(await recorded()).toBe(0)
+  })
+
+  test.each([
+    ['that the database computes', 'twice', 'The database computes the column "twice" of public.computed'],
+    ['that the database numbers', 'id', 'The database computes the column "id" of public.computed'],
+    ['that is not there', 'twise', 'Did you mean "twice"?'],
+  ])('a value for a column %s', async (_, column, said) => {
+    const fill = backfill({ name: 'x', table: 'computed', set: { [column]: sql`1` } })
+    await expect(sluice.operations.start(fill)).rejects.toMatchObject({
+      code: 'TABLE_INVALID',
       message: expect.stringContaining(said),
     })
     expect(await recorded()).toBe(0)
