@@ -200,7 +200,7 @@ async function runExternal(work: SubBatchWork, next: NextWindow): Promise<SubBat
   const { database, walk, scope, signal, operationId } = work
   await passOpenFence(database.control, work, next.window.lower)
   const keyed = await readKeyedRows(database.work, { walk, window: next.window, scope })
-  const keys = new Map(keyed.map(({ row, key }) => [row, `${operationId}:${key.join(':')}`]))
+  const keys = new Map(keyed.map(({ row, key }) => [row, `${operationId}:${joined(key)}`]))
   const keyOf = (row: object): string => keys.get(row as Record<string, unknown>) ?? notARow()
   const rows = keyed.map(({ row }) => row)
   const returned = countOf(await work.bound.performExternal({ rows, keyOf, signal, startedAt: work.startedAt }))
@@ -277,6 +277,11 @@ export async function passOver(work: SubBatchWork, { window, rows }: NextWindow,
 /** Whether two keys are the same text; order is for the database alone to say. */
 export function sameKey(a: Key | null, b: Key | null): boolean {
   return a === b || (a !== null && b !== null && a.length === b.length && a.every((part, i) => part === b[i]))
+}
+
+/** The parts of a key as one text. Colons inside of a part are marked: ('a:b', 'c') is not ('a', 'b:c'). */
+function joined(key: Key): string {
+  return key.map((part) => part.replaceAll(/[\\:]/g, String.raw`\$&`)).join(':')
 }
 
 function countOf(returned: unknown): number | undefined {
