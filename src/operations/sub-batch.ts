@@ -5,6 +5,7 @@ import type { Database } from '../store/database.ts'
 import type { Key } from '../store/operations.ts'
 import type { Transaction } from '../store/pool.ts'
 import { changeRows, readKeyedRows, type Change } from '../targets/change.ts'
+import { joinKey } from '../targets/cursor.ts'
 import { changeInOne } from '../targets/one-statement.ts'
 import { isLast, noKey, striding, type Stride } from '../targets/stride.ts'
 import { countRows, keyAt, selectKeyAt, type KeyWindow, type Walk } from '../targets/window.ts'
@@ -12,6 +13,7 @@ import { openBatch, type Tally } from './batch.ts'
 import type { BoundOperation } from './define.ts'
 import { refuseKept } from './rows-kept.ts'
 import { rowsAtOnce, type Strides } from './stride.ts'
+import { transactionEnded } from './transaction-ended.ts'
 
 /** The fence refused: another worker owns the batch. */
 export class ClaimLost extends Error {
@@ -122,10 +124,7 @@ export async function runSubBatch(work: SubBatchWork, next: NextWindow): Promise
   return runInTransaction(work, next)
 }
 
-/**
- * How long a sub-batch waits for one locked row while others wait for the rows that it has changed already: about as long
- * as its rows are to take.
- */
+/** How long a sub-batch waits for one locked row while others wait for its own: about as long as its rows are to take. */
 const lockMs = 100
 
 /** The limit on waiting for a lock. A single row keeps nobody from anything else: it is waited for as long as ever. */
@@ -200,7 +199,7 @@ async function runExternal(work: SubBatchWork, next: NextWindow): Promise<SubBat
   const { database, walk, scope, signal, operationId } = work
   await passOpenFence(database.control, work, next.window.lower)
   const keyed = await readKeyedRows(database.work, { walk, window: next.window, scope })
-  const keys = new Map(keyed.map(({ row, key }) => [row, `${operationId}:${joined(key)}`]))
+  const keys = new Map(keyed.map(({ row, key }) => [row, `${operationId}:${joinKey(key)}`]))
   const keyOf = (row: object): string => keys.get(row as Record<string, unknown>) ?? notARow()
   const rows = keyed.map(({ row }) => row)
   const returned = countOf(await work.bound.performExternal({ rows, keyOf, signal, startedAt: work.startedAt }))
@@ -255,10 +254,18 @@ async function settle(
     elapsedMs: Math.round(elapsedMs),
     leaseMs: work.leaseMs,
     walAt: done.fenced.wal_at,
+    xact: work.bound.change === undefined ? done.fenced.xact : undefined,
   }
   const [kept] = await batches.checkpoint(transaction, moved)
-  if (kept === undefined) throw new ClaimLost()
+  if (kept === undefined) throw await notMoved(transaction, work, done.fenced)
   return { rowsMatched, rowsChanged, elapsedMs, walBytes: kept.wal_bytes, ahead: undefined, limits: done.fenced }
+}
+
+/** Why the checkpoint did not move: `perform` has ended the transaction of its sub-batch, or the claim is lost. */
+async function notMoved(transaction: Transaction, { walk }: SubBatchWork, { xact }: batches.Fenced): Promise<Error> {
+  const [now] = await batches.currentTransaction(transaction)
+  if (now?.xact === xact) return new ClaimLost()
+  return transactionEnded(walk.table)
 }
 
 /** Passes over a window in which there is nothing to do; gives the time that it took since `began`. */
@@ -277,11 +284,6 @@ export async function passOver(work: SubBatchWork, { window, rows }: NextWindow,
 /** Whether two keys are the same text; order is for the database alone to say. */
 export function sameKey(a: Key | null, b: Key | null): boolean {
   return a === b || (a !== null && b !== null && a.length === b.length && a.every((part, i) => part === b[i]))
-}
-
-/** The parts of a key as one text. Colons inside of a part are marked: ('a:b', 'c') is not ('a', 'b:c'). */
-function joined(key: Key): string {
-  return key.map((part) => part.replaceAll(/[\\:]/g, String.raw`\$&`)).join(':')
 }
 
 function countOf(returned: unknown): number | undefined {

@@ -41,6 +41,8 @@ export interface Fenced {
   now: Date
   /** Where the WAL is, before anything has changed; null: the server does not tell. */
   wal_at: string | null
+  /** The transaction that holds the lock. */
+  xact: string
 }
 
 /**
@@ -50,7 +52,7 @@ export interface Fenced {
 export const fence = statement<Claim, Fenced>(
   'batch.fence',
   `select b.checkpoint, o.status, o.pace, o.sub_batch_size, o.run_window, clock_timestamp() as now,
-     sluice.wal_position()::text as wal_at,
+     sluice.wal_position()::text as wal_at, pg_current_xact_id()::text as xact,
      exists (select from sluice.disabled_operation d where d.name = o.name)
        or exists (select from sluice.standstill) as disabled
    from sluice.batch b
@@ -78,6 +80,8 @@ export const checkpoint = statement<
     leaseMs: number
     /** Where the WAL was at the fence. */
     walAt: string | null
+    /** The transaction that passed the fence, where users' work may have ended it: in another one nothing is moved. */
+    xact?: string | undefined
   },
   { id: string; wal_bytes: number }
 >(
@@ -87,8 +91,16 @@ export const checkpoint = statement<
      sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
      lease_until = clock_timestamp() + $8 * interval '1 millisecond'
    where id = $1 and nonce = $2 and state = 'running'
+     and ($10::text is null or pg_current_xact_id()::text = $10)
    returning id, coalesce(pg_wal_lsn_diff(sluice.wal_position(), $9::pg_lsn), 0)::float8 as wal_bytes`,
-  (p) => [p.batchId, p.nonce, p.at, p.rowsSeen, p.rowsMatched, p.rowsChanged, p.elapsedMs, p.leaseMs, p.walAt],
+  (p) => [p.batchId, p.nonce, p.at, p.rowsSeen, p.rowsMatched, p.rowsChanged, p.elapsedMs, p.leaseMs, p.walAt, p.xact],
+)
+
+/** The transaction that is under way. */
+export const currentTransaction = statement<void, { xact: string }>(
+  'batch.transaction',
+  'select pg_current_xact_id()::text as xact',
+  () => [],
 )
 
 export interface FinishedBatch {

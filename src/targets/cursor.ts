@@ -95,6 +95,11 @@ export function keyText({ columns, types }: Cursor, of = ''): Sql {
   return raw(`array[${parts.join(', ')}]`)
 }
 
+/** The parts of a key as one text. Colons inside of a part are marked: ('a:b', 'c') is not ('a', 'b:c'). */
+export function joinKey(key: readonly string[]): string {
+  return key.map((part) => part.replaceAll(/[\\:]/g, String.raw`\$&`)).join(':')
+}
+
 /** An expression as text that does not depend on the session. */
 function plainText(expression: string, type: string): string {
   if (type === 'timestamp with time zone') {

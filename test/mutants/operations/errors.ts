@@ -106,4 +106,19 @@ export const errors: readonly Mutant[] = [
     edits: [{ file: subBatch, from: '(work.mayKeepRows || work.pass > 1)', to: 'work.mayKeepRows' }],
     caughtBy: kept('a value that the column rounds is found by the second pass'),
   },
+  {
+    name: 'transaction-ended-unnoticed',
+    breaks: 'rows and checkpoint go together: a checkpoint moves in another transaction than its rows',
+    edits: [
+      {
+        file: 'src/operations/sub-batch.ts',
+        from: 'xact: work.bound.change === undefined ? done.fenced.xact : undefined,',
+        to: '',
+      },
+    ],
+    caughtBy: {
+      file: 'test/operations/transaction-ended.test.ts',
+      test: 'an operation fails and says why when its work ends the transaction by rollback',
+    },
+  },
 ]

@@ -12,8 +12,8 @@ const refused = (form: string): Mutant['caughtBy'] => ({
 /** Moving a checkpoint compares the nonce, too, which covers for a fence that does not. */
 const checkpointByAnyone: Edit = {
   file: batches,
-  from: "where id = $1 and nonce = $2 and state = 'running'\n   returning id, coalesce(pg_wal_lsn_diff",
-  to: 'where id = $1 and $2::uuid is not null\n   returning id, coalesce(pg_wal_lsn_diff',
+  from: "where id = $1 and nonce = $2 and state = 'running'\n     and ($10::text is null or pg_current_xact_id()::text = $10)",
+  to: "where id = $1 and $2::uuid is not null and coalesce($10::text, '') is not null",
 }
 
 /** The fence in each form of a sub-batch. */
@@ -130,10 +130,12 @@ export const fences: readonly Mutant[] = [
     edits: [
       {
         file: subBatch,
-        from: `return work.database.work.transaction(async (transaction) => {
-    const fenced = await passOpenFence(transaction, work, next.window.lower)`,
+        from: `return work.database.work.transaction(
+    async (transaction) => {
+      const fenced = await passOpenFence(transaction, work, next.window.lower)`,
         to: `const fenced = await passOpenFence(work.database.control, work, next.window.lower)
-  return work.database.work.transaction(async (transaction) => {`,
+  return work.database.work.transaction(
+    async (transaction) => {`,
       },
       checkpointByAnyone,
     ],
