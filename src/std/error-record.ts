@@ -24,6 +24,12 @@ export function errorRecord(thrown: unknown): ErrorRecord {
   }
 }
 
+/** The same for a database whose encoding does not have every character: what is not ASCII becomes a question mark. */
+export function plainRecord(record: ErrorRecord): ErrorRecord {
+  const plain = Object.entries(record).map(([key, text]) => [key, String(text).replaceAll(/[^\t\n\x20-\x7e]/gu, '?')])
+  return Object.fromEntries(plain) as unknown as ErrorRecord
+}
+
 /** What was thrown, or an error in its place when it cannot even be asked what it is. */
 export function inspectable(thrown: unknown): unknown {
   try {

@@ -28,7 +28,8 @@ export const nextOperation = statement<{ names: string[] }, OperationRow & { rea
        and not exists (select from sluice.disabled_operation d where d.name = o.name)
        and not exists (select from sluice.standstill)
    )
-   select c.*, to_json(c.created_at) #>> '{}' as created_text, clock_timestamp() as as_of
+   select c.*, to_json(c.created_at) #>> '{}' as created_text, clock_timestamp() as as_of,
+     current_setting('server_encoding') as encoding
    from candidate c
    left join sluice.tenant_share s on s.tenant = coalesce(c.tenant, '')
    where (c.ready or c.carvable)

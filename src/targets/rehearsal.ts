@@ -31,7 +31,7 @@ function shown({ table, cursor }: Walk): Sql {
   return sql`
     ${keyText(cursor)} as sluicekey,
     (select json_object_agg(e.key, case when length(e.value) > ${longest}
-        then left(e.value, ${longest}) || '… (' || length(e.value) || ' characters, md5 ' || left(md5(e.value), 8) || ')'
+        then left(e.value, ${longest}) || '... (' || length(e.value) || ' characters, md5 ' || left(md5(e.value), 8) || ')'
         else e.value end)
      from json_each_text(to_json(${raw(table)}.*)) e) as sluicevalues`
 }
