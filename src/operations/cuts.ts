@@ -1,3 +1,4 @@
+import { Recent } from '../std/recent.ts'
 import type { Database } from '../store/database.ts'
 import type { Key, OperationRow } from '../store/operations.ts'
 import { isBelow, keyAfter, readBounds, type Bounds } from '../targets/bounds.ts'
@@ -34,10 +35,10 @@ export class Cuts {
   readonly farEnds: FarEnds
   readonly #deps: Deps
   /** The last key that this process has carved to, by operation. */
-  readonly #carvedTo = new Map<string, Key>()
-  readonly #ahead = new Map<string, Ahead>()
+  readonly #carvedTo = new Recent<Key>()
+  readonly #ahead = new Recent<Ahead>()
   /** How the rows of operations lie; undefined: that is not known, or was wrong. */
-  readonly #bounds = new Map<string, Promise<Bounds | undefined>>()
+  readonly #bounds = new Recent<Promise<Bounds | undefined>>()
 
   constructor(deps: Deps) {
     this.#deps = deps

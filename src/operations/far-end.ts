@@ -4,6 +4,7 @@
  * backwards meanwhile. What is found is known to this process alone and is no more than a look that was done early: the
  * first pass goes over these rows in one step, the second looks again.
  */
+import { Recent } from '../std/recent.ts'
 import type { Database } from '../store/database.ts'
 import type { Key, OperationRow } from '../store/operations.ts'
 import { isBelow, isWhole, numberOf } from '../targets/bounds.ts'
@@ -37,7 +38,7 @@ const idleLoad = 0.1
 
 export class FarEnds {
   readonly #database: Database
-  readonly #searches = new Map<string, Search>()
+  readonly #searches = new Recent<Search>()
 
   constructor(database: Database) {
     this.#database = database

@@ -1,3 +1,4 @@
+import { Recent } from '../std/recent.ts'
 import { learn, shrink, sizing, targetMs, type Aim, type Sizing, type Unit } from './size.ts'
 
 interface Circumstances {
@@ -10,9 +11,9 @@ interface Circumstances {
 
 /** The sizes that a process has found, by operation. */
 export class Sizes {
-  readonly #found = new Map<string, Sizing>()
-  readonly #looks = new Map<string, number>()
-  readonly #striding = new Set<string>()
+  readonly #found = new Recent<Sizing>()
+  readonly #looks = new Recent<number>()
+  readonly #striding = new Recent<true>()
 
   /** Rows of the next sub-batch; `known`: what others have found, for who has found nothing yet. */
   rows(operationId: string, known: number): number {
@@ -41,12 +42,12 @@ export class Sizes {
 
   /** Windows of the operation are done in strides. */
   strode(operationId: string): void {
-    this.#striding.add(operationId)
+    this.#striding.set(operationId, true)
   }
 
   /** Whether that was said of it. */
   strides(operationId: string): boolean {
-    return this.#striding.has(operationId)
+    return this.#striding.get(operationId) === true
   }
 
   /** A sub-batch ran into a limit. */

@@ -5,6 +5,7 @@ import type { Crew } from '../runtime/crew.ts'
 import { Leases, type LeaseTimes } from '../runtime/leases.ts'
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
+import { Recent } from '../std/recent.ts'
 import { sleep } from '../std/sleep.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import type { Database } from '../store/database.ts'
@@ -57,7 +58,7 @@ export class Worker {
   readonly #deps: Deps
   readonly #leases: Leases
   readonly #row: WorkerRow
-  readonly #outcomes = new Map<string, Outcomes>()
+  readonly #outcomes = new Recent<Outcomes>()
   readonly #sizes = new Sizes()
   readonly #cuts: Cuts
   readonly #belonging: Belonging
