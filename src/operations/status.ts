@@ -90,7 +90,8 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
     window: view.run_window,
     carve: view.carve,
     table: view.table_name,
-    rowsSeen: view.rows_seen,
+    // Rows in strides are changed before their window is passed, and a window may get new rows while it is worked on.
+    rowsSeen: Math.max(view.rows_seen, view.rows_matched),
     rowsMatched: view.rows_matched,
     rowsChanged: view.rows_changed,
     rowsSkipped: Math.max(0, view.rows_matched - view.rows_changed - view.rows_quarantined),
