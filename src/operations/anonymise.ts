@@ -31,22 +31,30 @@ export interface AnonymiseSpec extends PresetSpec, Partial<AgeLimit> {
  * })
  * ```
  */
-export function anonymise({ columns, olderThan, by, where, ...spec }: AnonymiseSpec): OperationDefinition<undefined> {
+export function anonymise({
+  columns,
+  olderThan,
+  by,
+  zone,
+  where,
+  ...spec
+}: AnonymiseSpec): OperationDefinition<undefined> {
   const preset: Preset = { kind: 'anonymisation', name: spec.name }
   checkColumns(preset, { option: 'columns', columns, alsoNull: true })
   checkWhere(preset, where)
-  const limit = ageLimit(preset, { olderThan, by })
+  const limit = ageLimit(preset, { olderThan, by, ...(zone === undefined ? {} : { zone }) })
   if (limit === undefined && where === undefined) {
     refuse(preset, 'say which rows: "olderThan" and "by", or "where", which is sql`true` for all')
   }
   const set = Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, value ?? sql`null`]))
-  return setColumns(spec, { set }, ({ startedAt }) => {
+  const definition = setColumns(spec, { set }, ({ startedAt }) => {
     if (limit === undefined) return where
     return where === undefined ? isAged(limit, startedAt) : sql`${isAged(limit, startedAt)} and (${where})`
   })
+  return limit === undefined ? definition : { ...definition, changes: { ...definition.changes, timed: limit } }
 }
 
-function ageLimit(preset: Preset, given: { olderThan: unknown; by: unknown }): AgeLimit | undefined {
+function ageLimit(preset: Preset, given: { olderThan: unknown; by: unknown; zone?: unknown }): AgeLimit | undefined {
   if (given.olderThan === undefined && given.by === undefined) return undefined
   checkAge(preset, given)
   return given

@@ -13,5 +13,5 @@ export async function settledScope(
   { bound, startedAt }: { bound: BoundOperation; startedAt: string },
 ): Promise<Sql | undefined> {
   if (aged === undefined) return bound.scope(startedAt)
-  return isBefore(aged.by, await momentBefore(connection, startedAt, aged.olderThan))
+  return isBefore(aged.by, await momentBefore(connection, startedAt, aged), aged.zone)
 }

@@ -16,9 +16,10 @@ export interface ExpireSpec extends PresetSpec, AgeLimit {}
  * export const expireEvents = expire({ name: 'expire-events', table: 'events', olderThan: '90 days', by: 'created_at' })
  * ```
  */
-export function expire({ olderThan, by, ...spec }: ExpireSpec): OperationDefinition<undefined> {
-  checkAge({ kind: 'expiry', name: spec.name }, { olderThan, by })
-  const scope = ({ startedAt }: { startedAt: string }): Sql => isAged({ olderThan, by }, startedAt)
+export function expire({ olderThan, by, zone, ...spec }: ExpireSpec): OperationDefinition<undefined> {
+  const aged: AgeLimit = { olderThan, by, ...(zone === undefined ? {} : { zone }) }
+  checkAge({ kind: 'expiry', name: spec.name }, aged)
+  const scope = ({ startedAt }: { startedAt: string }): Sql => isAged(aged, startedAt)
   const definition = defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'delete' })
-  return { ...definition, changes: { kind: 'delete', aged: { olderThan, by } } }
+  return { ...definition, changes: { kind: 'delete', aged, timed: aged } }
 }

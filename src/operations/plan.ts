@@ -7,7 +7,7 @@ import type { Pool } from '../store/pool.ts'
 import type { Json } from '../std/json.ts'
 import { checkScope } from '../targets/change.ts'
 import { readKey, resolveCursor, type Cursor } from '../targets/cursor.ts'
-import { checkForeign, checkSettable, describeTable } from '../targets/table.ts'
+import { checkForeign, checkSettable, checkZone, describeTable } from '../targets/table.ts'
 import { problemOfWalk } from '../targets/sparse.ts'
 import { checkOrder, lastKey, type Walk } from '../targets/window.ts'
 import { findAround } from './preflight/around.ts'
@@ -53,6 +53,7 @@ export async function plan(
   const shape = await describeTable(checks, definition.table)
   checkForeign(shape, checks.schema)
   checkSettable(shape, definition.changes.columns ?? [])
+  checkZone(shape, definition.changes.timed)
   const problems: SluiceError[] = []
   const cursor = resolveCursor(shape, definition.cursor, (problem) => problems.push(problem))
   const startedAt = new Date().toISOString()

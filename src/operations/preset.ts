@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag'
 import { SluiceError } from '../errors.ts'
+import { isZone } from '../std/zone.ts'
 import { quote } from '../targets/cursor.ts'
 import type { OperationSpec } from './define.ts'
 
@@ -35,10 +36,18 @@ export interface AgeLimit {
   olderThan: Age
   /** The column that holds the age of a row: a timestamp or a date. */
   by: string
+  /**
+   * The time zone in which that column was written, such as `'UTC'`, where it is a `timestamp` without time zone or a
+   * `date`. Without it such values are taken as times in the zone of the database session.
+   */
+  zone?: string
 }
 
 /** The condition that a row is older than the limit. */
-export function isAged({ olderThan, by }: AgeLimit, startedAt: string): Sql {
+export function isAged({ olderThan, by, zone }: AgeLimit, startedAt: string): Sql {
+  if (zone !== undefined) {
+    return sql`${raw(quote(by))} < (${startedAt}::timestamptz at time zone ${zone}) - ${olderThan}::interval`
+  }
   return sql`${raw(quote(by))} < ${startedAt}::timestamptz - ${olderThan}::interval`
 }
 
@@ -51,13 +60,16 @@ export interface Preset {
 /** Refuses an age limit that cannot be one. */
 export function checkAge(
   preset: Preset,
-  given: { olderThan: unknown; by: unknown },
-): asserts given is { olderThan: Age; by: string } {
-  const { olderThan, by } = given
+  given: { olderThan: unknown; by: unknown; zone?: unknown },
+): asserts given is AgeLimit {
+  const { olderThan, by, zone } = given
   if (!ages.test(String(olderThan))) {
     refuse(preset, `"olderThan" must be an age such as "90 days", not "${String(olderThan)}"`, { olderThan })
   }
   if (!isColumn(by)) refuse(preset, '"by" must name the column that holds the age of a row', { by })
+  if (zone !== undefined && !isZone(zone)) {
+    refuse(preset, `"zone" must be a time zone such as "UTC" or "Europe/Berlin", not "${String(zone)}"`, { zone })
+  }
 }
 
 const ages = /^\d+(\.\d+)? (second|minute|hour|day|week|month|year)s?$/

@@ -18,6 +18,9 @@ export interface Surroundings {
   identityFull: boolean
   /** The role of this connection sees only some of the rows. */
   rowSecurity: boolean
+  /** The time zone of the session, in which times without one are taken, and the columns that hold such times. */
+  zone: string
+  zoneless: string[]
   /** The column by whose ranges the table is partitioned, where it is one. */
   partitionColumn: string | null
   references: Reference[]
@@ -89,7 +92,10 @@ const surroundingsSql = `
       as fillfactor,
     c.relpersistence = 'u' as unlogged,
     c.relreplident = 'f' as "identityFull",
-    row_security_active(c.oid) as "rowSecurity",
+    row_security_active(c.oid) as "rowSecurity", current_setting('TimeZone') as zone,
+    coalesce((select jsonb_agg(a.attname) from pg_attribute a join pg_type d on d.oid = a.atttypid
+              where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+                and coalesce(nullif(d.typbasetype, 0), d.oid) in ('timestamp'::regtype, 'date'::regtype)), '[]') as zoneless,
     (select a.attname::text from pg_partitioned_table p
      join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0]
      where p.partrelid = c.oid and p.partstrat = 'r' and p.partnatts = 1) as "partitionColumn",
@@ -175,11 +181,11 @@ export interface AgedPartition {
   rows: number
 }
 
-/** The partitions whose range ends before a moment: `olderThan` before `startedAt`. */
+/** The partitions whose range ends before a moment: `olderThan` before `startedAt`, in a zone where one is given. */
 export async function agedPartitions(
   connection: Connection,
   table: string,
-  { startedAt, olderThan }: { startedAt: string; olderThan: string },
+  { startedAt, olderThan, zone }: { startedAt: string; olderThan: string; zone?: string },
 ): Promise<AgedPartition[]> {
   const { rows } = await connection.query(
     `select l.oid::regclass::text as name, greatest(l.reltuples, 0)::float8 as rows
@@ -187,9 +193,10 @@ export async function agedPartitions(
      join pg_class l on l.oid = i.inhrelid
      cross join lateral (select substring(pg_get_expr(l.relpartbound, l.oid) from 'TO \\(''([^'']*)''\\)') as ends) bound
      where i.inhparent = to_regclass($1)
-       and bound.ends::timestamptz <= $2::timestamptz - $3::interval
+       and case when $4::text is null then bound.ends::timestamptz <= $2::timestamptz - $3::interval
+         else bound.ends::timestamp <= ($2::timestamptz at time zone $4) - $3::interval end
      order by bound.ends::timestamptz`,
-    [table, startedAt, olderThan],
+    [table, startedAt, olderThan, zone],
   )
   return rows as unknown as AgedPartition[]
 }

@@ -128,6 +128,19 @@ export function checkSettable({ qualifiedName, columns }: TableShape, names: rea
   }
 }
 
+/** Refuses a zone for a column whose values say by themselves when they were. */
+export function checkZone(
+  { qualifiedName, columns }: TableShape,
+  limit: { by: string; zone?: string } | undefined,
+): void {
+  const type = columns.find(({ name }) => name === limit?.by)?.type
+  if (limit?.zone === undefined || type !== 'timestamp with time zone') return
+  throw new SluiceError('TABLE_INVALID', {
+    message: `The column "${limit.by}" of ${qualifiedName} has a time zone of its own. Leave "zone" out.`,
+    details: { table: qualifiedName, column: limit.by },
+  })
+}
+
 /** Refuses tables of ours: an operation on them would change what decides about operations. */
 export function checkForeign({ qualifiedName }: TableShape, schema: string): void {
   if (!qualifiedName.startsWith(`${schema}.`) && !qualifiedName.startsWith(`"${schema}".`)) return

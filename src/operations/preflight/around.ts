@@ -25,6 +25,7 @@ export function findAround(around: Around): PlanFinding[] {
     ...findIdentity(around),
     ...findColdUpdates(around),
     ...findPartitions(around),
+    ...findZone(around),
     ...findInvalidIndexes(around),
     ...findHiddenRows(around),
     ...findStatistics(around),
@@ -175,6 +176,20 @@ function findPartitions({ table, changes, aged }: Around): PlanFinding[] {
       what: `${table} is partitioned by ${changes.aged.by}, and all rows of ${aged.length === 1 ? 'one partition' : `${aged.length} partitions`} are old enough: ${all}`,
       why: `To drop a partition takes no time and leaves no dead rows; to delete its rows does both, for about ${count(rows)} rows`,
       remedy: `Run: alter table ${table} detach partition ${aged[0]?.name ?? ''} concurrently; then drop it`,
+    },
+  ]
+}
+
+/** An age of values that do not tell in which zone they are. */
+function findZone({ table, surroundings, changes: { timed } }: Around): PlanFinding[] {
+  if (timed === undefined || timed.zone !== undefined || !surroundings.zoneless.includes(timed.by)) return []
+  return [
+    {
+      check: 'time zone',
+      severity: 'warn',
+      what: `The column ${timed.by} of ${table} has no time zone, and its values are taken as times in ${surroundings.zone}`,
+      why: 'If they were written in another zone, rows are hours older or younger than they seem, and the wrong ones are taken',
+      remedy: `Say in which zone they were written, as in zone: 'UTC'`,
     },
   ]
 }

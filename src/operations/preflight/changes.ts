@@ -9,6 +9,8 @@ export interface Changes {
   stride?: number | 'auto'
   /** The age by which rows are deleted. */
   aged?: AgeLimit
+  /** The age by which rows are chosen, whatever is done to them. */
+  timed?: AgeLimit
 }
 
 export const unknownChanges: Changes = { kind: 'unknown' }

@@ -87,7 +87,7 @@ async function partitionsToDrop(
 ): Promise<AgedPartition[]> {
   const { table, startedAt, surroundings, changes } = place
   if (changes.aged === undefined || surroundings.partitionColumn !== changes.aged.by) return []
-  return agedPartitions(checks, table, { startedAt, olderThan: changes.aged.olderThan })
+  return agedPartitions(checks, table, { startedAt, ...changes.aged })
 }
 
 function unchecked(table: string, error: Error): PlanFinding {

@@ -15,6 +15,7 @@ type PlanCheck =
   | 'rule'
   | 'scan'
   | 'statistics'
+  | 'time zone'
   | 'trigger'
   | 'unchecked'
   | 'unlogged'
