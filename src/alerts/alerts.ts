@@ -21,7 +21,7 @@ import { queueSamples, writeSamples, type QueueSampleRow } from '../store/sample
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { after } from './hysteresis.ts'
 import type { AlertOptions } from './options.ts'
-import { judgeOperation, judgeQueue, judgeSchedule, type Judgement } from './rules.ts'
+import { judgeFailed, judgeOperation, judgeQueue, judgeSchedule, type Judgement } from './rules.ts'
 import { sendWebhook, type WebhookOptions } from './webhook.ts'
 
 export type { Alert } from '../store/alerts.ts'
@@ -87,6 +87,7 @@ export class Alerts {
     return [
       ...[...byQueue].flatMap(([name, rows]) => judgeQueue(name, rows, queue(name))),
       ...(await store.operationFacts(connection, operations)).flatMap((facts) => judgeOperation(facts, operations)),
+      ...(await store.failedOperations(connection)).map(judgeFailed),
       ...failing.map((facts) => judgeSchedule(facts, schedules.failed)),
     ]
   }

@@ -12,6 +12,7 @@ export type AlertRule =
   | 'queue-wait'
   | 'queue-wait-trend'
   | 'jobs-dead'
+  | 'operation-failed'
   | 'operation-held'
   | 'operation-paused'
   | 'quarantine-growth'
@@ -175,6 +176,16 @@ export function judgeOperation({ id, name, ...facts }: OperationFacts, limits: O
     }),
   ]
 }
+
+/** An operation that has failed needs a person, until it is retried, another run of it has begun, or a day is over. */
+export function judgeFailed({ id, name, error }: { id: string; name: string; error: string | null }): Judgement {
+  const said = error === null ? '' : `: ${error.length > longest ? `${error.slice(0, longest)}...` : error}`
+  const about = { rule: 'operation-failed', subject: `${name} ${id}`, severity: 'critical' } as const
+  return judged({ ...about, message: `${name} has failed${said}`, value: 1, threshold: 1 })
+}
+
+/** Letters of an error that an alert tells. */
+const longest = 300
 
 /** A schedule is failing when none of its last runs has led to success. */
 export function judgeSchedule({ name, failed }: { name: string; failed: number }, threshold: number): Judgement {

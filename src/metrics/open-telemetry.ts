@@ -133,6 +133,7 @@ function counters(meter: otel.Meter, labels: Labels): Followers {
   const rows = meter.createCounter('sluice.operation.rows', { unit: '{row}' })
   const batchDuration = meter.createHistogram('sluice.batch.duration', { unit: 's' })
   const batchSize = meter.createHistogram('sluice.batch.size', { unit: '{row}' })
+  const failed = meter.createCounter('sluice.operation.failures', { unit: '{operation}' })
   const throttled = meter.createHistogram('sluice.throttle.wait', { unit: 's' })
   const ofJob = (queue: string, job: string): otel.Attributes => ({
     ...system,
@@ -149,6 +150,7 @@ function counters(meter: otel.Meter, labels: Labels): Followers {
       batchDuration.record(elapsedMs / 1_000, ofOperation(name))
       batchSize.record(rowsSeen, ofOperation(name))
     },
+    'operation.failed': ({ name }) => failed.add(1, ofOperation(name)),
     'operation.held': ({ name, until }) =>
       throttled.record(Math.max(0, until.getTime() - Date.now()) / 1_000, ofOperation(name)),
   }

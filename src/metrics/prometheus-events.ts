@@ -42,6 +42,7 @@ export function eventMetrics(
     }),
     wal: counter('sluice_operation_wal_bytes_total', 'Log that sub-batches have written', ['operation']),
     quarantined: counter('sluice_operation_quarantined_rows_total', 'Rows that were isolated', ['operation']),
+    failed: counter('sluice_operations_failed_total', 'Operations that ended because of an error', ['operation']),
     failures: counter('sluice_operation_failures_total', 'Batches that met an error', ['operation']),
     ticks: counter('sluice_schedule_ticks_total', 'Ticks of schedules by outcome', ['schedule', 'outcome']),
     lost: counter('sluice_connections_lost_total', 'Times that the database could not be reached', ['purpose']),
@@ -66,6 +67,7 @@ type Made = Record<
   | 'batches'
   | 'wal'
   | 'quarantined'
+  | 'failed'
   | 'failures'
   | 'ticks'
   | 'lost',
@@ -105,6 +107,7 @@ function follow(made: Made, labels: Labels): Followers {
       made.wal.inc(operation(payload), Math.max(0, payload.walBytes))
       made.subBatch.observe(operation(payload), payload.elapsedMs / 1_000)
     },
+    'operation.failed': (payload) => made.failed.inc(operation(payload)),
     'batch.finished': (payload) => made.batches.inc(operation(payload)),
     'batch.retried': (payload) => made.failures.inc(operation(payload)),
     'batch.quarantined': (payload) => made.quarantined.inc(operation(payload), payload.rows),

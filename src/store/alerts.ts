@@ -135,6 +135,23 @@ export const operationFacts = statement<
   ({ heldMs }) => [heldMs],
 )
 
+/** Operations that failed within a day and that nobody has taken up again: no run of that name has ended or begun since. */
+export const failedOperations = statement<void, { id: string; name: string; error: string | null }>(
+  'alert.failedOperations',
+  `select h.id, h.name, h.error ->> 'message' as error
+   from sluice.operation_history h
+   where h.status = 'failed'
+     and h.finished_at > now() - interval '1 day'
+     and not exists (
+       select from sluice.operation o where o.name = h.name and o.tenant is not distinct from h.tenant)
+     and not exists (
+       select from sluice.operation_history l
+       where l.name = h.name and l.tenant is not distinct from h.tenant and l.finished_at > h.finished_at)
+   order by h.id
+   limit 1000`,
+  () => [],
+)
+
 /** Schedules that are enabled, with how many of their last ticks in a row led to no success; what still runs is left out. */
 export const scheduleFacts = statement<{ ticks: number }, { name: string; failed: number }>(
   'alert.scheduleFacts',

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { defineOperation, Sluice } from '../../src/index.ts'
+import { prometheus } from '../../src/metrics/index.ts'
+import { counters, working } from '../support/working.ts'
+
+test('an operation that fails raises an alert and a metric, until it is taken up again', async () => {
+  await using db = await counters(10)
+  let works = false
+  const fragile = defineOperation({
+    name: 'fragile',
+    table: 'counters',
+    async perform({ batch }) {
+      if (!works) await db.query('select no_such_column from counters')
+      return (await batch.rows()).length
+    },
+  })
+  const { sluice, events } = working(db, [fragile])
+  await using _ = sluice
+  const metrics = prometheus(sluice)
+  await sluice.start()
+  const { id } = await sluice.operations.start(fragile)
+  await events.event('operation.failed')
+  expect(await metrics.text()).toContain('sluice_operations_failed_total{operation="fragile"} 1')
+
+  await using watching = new Sluice({ database: db.workerUrl })
+  const firing = async (): Promise<object[]> => {
+    // It takes two looks for an alert to fire, and six for it to be over.
+    for (let looks = 0; looks < 6; looks++) await watching.alerts.judge()
+    return (await watching.alerts.list()).map(({ rule, subject, severity, message }) => ({
+      rule,
+      subject,
+      severity,
+      message,
+    }))
+  }
+  const message = 'fragile has failed: column "no_such_column" does not exist'
+  expect(await firing()).toEqual([
+    { rule: 'operation-failed', subject: `fragile ${id}`, severity: 'critical', message },
+  ])
+  works = true
+  await sluice.operations.retry(id)
+  expect(await firing()).toEqual([])
+  await events.event('operation.finished')
+  expect(await firing()).toEqual([])
+})
