@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EmbeddedPostgres } from '../../src/embedded/index.ts'
+import { activeSessions } from '../../src/governor/probes/active-sessions.ts'
 import { archive } from '../../src/governor/probes/archive.ts'
 import { checkpoints } from '../../src/governor/probes/checkpoints.ts'
 import { slots } from '../../src/governor/probes/slots.ts'
@@ -110,4 +111,22 @@ test('a vacuum against wraparound is told apart', async () => {
   await using cleaner = await session(db.url, 'vacuum')
   await cleaner.query('begin; lock table events in share update exclusive mode')
   expect(await probe.look({}, 'public.events')).toMatchObject({ value: 1, said: expect.stringContaining('wraparound') })
+})
+
+test('a long statement that is counted when it has ended does not look like a crowd', async () => {
+  await using db = await testDatabase(server.url)
+  await using probe = await openProbe(activeSessions, server.url)
+  const activeMs = (): Promise<number> => db.value('select sum(active_time)::float8 from pg_stat_database')
+  const before = await activeMs()
+  expect(await probe.look({ nowMs: 1_000 })).toBeUndefined()
+  await using loader = await session(db.url, 'bulk load')
+  await loader.query('select pg_sleep(3)')
+  await loader.end()
+  await until('the statement is counted', async () => (await activeMs()) > before + 2_500)
+  // Three seconds of work within one: three sessions, if nobody asked whether they are there.
+  expect(await probe.look({ nowMs: 2_000 })).toEqual({ value: 0 })
+  await using busy = await session(db.url, 'web')
+  await busy.query('begin')
+  await busy.query('select pg_sleep(1)')
+  await until('a session that is there counts', async () => ((await probe.look({ nowMs: 3_000 }))?.value ?? 0) > 0.2)
 })

@@ -16,7 +16,7 @@ const unwatched =
 
 const kept = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/rows-kept.test.ts', test })
 
-/** What an error is taken for, and what comes of it. */
+/** What an error, a row or a signal is taken for, and what comes of it. */
 export const errors: readonly Mutant[] = [
   {
     name: 'batch-begins-classless',
@@ -119,6 +119,21 @@ export const errors: readonly Mutant[] = [
     caughtBy: {
       file: 'test/operations/transaction-ended.test.ts',
       test: 'an operation fails and says why when its work ends the transaction by rollback',
+    },
+  },
+  {
+    name: 'late-counters-slow',
+    breaks: 'nothing slows down for nobody: the time of a long statement counts as a crowd when it has ended',
+    edits: [
+      {
+        file: 'src/governor/probes/active-sessions.ts',
+        from: 'Math.min(most, Math.max(0, all - own))',
+        to: 'Math.max(0, all - own, Math.min(most, 0))',
+      },
+    ],
+    caughtBy: {
+      file: 'test/governor/server-probes.test.ts',
+      test: 'a long statement that is counted when it has ended does not look like a crowd',
     },
   },
 ]
