@@ -3,6 +3,7 @@ import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import {
   claim,
+  claimsOf,
   openClasses,
   queueStates,
   returnTokens,
@@ -29,7 +30,6 @@ export type Weights = Readonly<Record<string, number>> | undefined
 const refreshEveryMs = 1_000
 /** Longer than a statement may take. */
 const doubtMs = 120_000
-const nothing: Claimed = { claimId: '', jobs: [] }
 
 /** How many jobs, how many of them where a worker has died, and where more than one has. */
 interface Order {
@@ -56,6 +56,8 @@ export class Claims {
   #refreshedAt = -Infinity
   /** The connection that hears of new jobs, where there is one. */
   #ear: StoreConnection | undefined
+  /** Nonces of claims that the server has not answered yet. */
+  readonly #asked = new Set<string>()
   readonly #doubtful = new Map<string, number>()
   #tookBackAt = -Infinity
 
@@ -95,8 +97,12 @@ export class Claims {
     await this.#refresh(performance.now())
   }
 
-  /** Up to `limit` jobs, each batch of them under one nonce. `hinted`: somebody said that there is something. */
-  async take(order: Order & { hinted: boolean }): Promise<Claimed[]> {
+  /**
+   * Claims up to `limit` jobs and gives the number of them. Each claim goes to `receive` at once: a later one of the
+   * same round may fail, and what was claimed before it must not be forgotten. `hinted`: somebody said that there is
+   * something.
+   */
+  async take(order: Order & { hinted: boolean }, receive: (claimed: Claimed) => void): Promise<number> {
     const now = performance.now()
     if (now - this.#refreshedAt > refreshEveryMs) await this.#refresh(now)
     const open = shuffle(
@@ -105,37 +111,55 @@ export class Claims {
         .map((queue) => ({ ...queue, weight: this.#weights?.[queue.name] ?? 1 })),
       Math.random,
     )
-    const taken = [
-      await this.#takeFrom(
-        open.filter(({ limited }) => !limited),
-        order,
-      ),
-    ]
+    let [count, suspected] = [0, false]
+    const hand = (claimed: Claimed): void => {
+      if (claimed.jobs.length === 0) return
+      count += claimed.jobs.length
+      suspected ||= claimed.jobs.some(isSuspect)
+      receive(claimed)
+    }
+    const unlimited = open.filter(({ limited }) => !limited)
+    if (unlimited.length > 0) await this.#takeFrom(unlimited, order, hand)
     for (const queue of open.filter(({ limited }) => limited)) {
-      const count = taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
       const wanted = order.limit - count
-      const suspected = taken.some(({ jobs }) => jobs.some(isSuspect))
       const free = Math.max(0, order.free - count)
       const rest = { ...order, limit: wanted, free, suspects: suspected ? 0 : order.suspects }
-      if (wanted > 0) taken.push(...(await this.#takeLimited(queue, rest)))
+      if (wanted > 0) await this.#takeLimited(queue, rest, hand)
     }
-    return taken.filter(({ jobs }) => jobs.length > 0)
+    return count
   }
 
-  async #takeFrom(queues: readonly QueueState[], order: Order & { hinted: boolean }): Promise<Claimed> {
-    if (queues.length === 0) return nothing
+  /**
+   * Gives back the claims in this worker's name that nobody here knows of, and the number of their jobs. While such a
+   * worker lives, no rescue would ever free them.
+   */
+  async giveBackStrays(workerId: string, isKnown: (claimId: string) => boolean): Promise<number> {
+    const { control } = this.#database
+    const found = await claimsOf(control, { workerId })
+    // Asked after the answer: a nonce is known here before its claim is sent, and until its end is written.
+    const claimIds = found
+      .map(({ id }) => id)
+      .filter((id) => !this.#asked.has(id) && !this.#doubtful.has(id) && !isKnown(id))
+    return claimIds.length === 0 ? 0 : (await unclaim(control, { claimIds })).length
+  }
+
+  async #takeFrom(
+    queues: readonly QueueState[],
+    order: Order & { hinted: boolean },
+    hand: (claimed: Claimed) => void,
+  ): Promise<void> {
     const claimed = await this.#claim(queues, order, this.#floors.sweepDue(performance.now(), { hinted: false }))
-    if (claimed.jobs.length > 0 || !order.hinted) return claimed
+    hand(claimed)
+    if (claimed.jobs.length > 0 || !order.hinted) return
     // Something was committed that is not behind the floor: a transaction that took its time.
-    return this.#floors.sweepDue(performance.now(), { hinted: true }) ? this.#claim(queues, order, true) : claimed
+    if (this.#floors.sweepDue(performance.now(), { hinted: true })) hand(await this.#claim(queues, order, true))
   }
 
-  async #takeLimited(queue: QueueState, order: Order): Promise<Claimed[]> {
+  async #takeLimited(queue: QueueState, order: Order, hand: (claimed: Claimed) => void): Promise<void> {
     const { control } = this.#database
     const [tokens] = await takeTokens(control, { queueId: queue.id, wanted: order.limit })
     let left = tokens?.granted ?? 0
-    if (left === 0) return []
-    const taken: Claimed[] = []
+    if (left === 0) return
     // One kind after the other: together they could be more than the tokens are for.
     for (const share of [
       { limit: 0, free: 0, suspects: order.suspects },
@@ -146,10 +170,9 @@ export class Claims {
       if (left === 0 || limit + free + share.suspects === 0) continue
       const claimed = await this.#claim([queue], { ...order, ...share, limit, free }, true)
       left -= claimed.jobs.length
-      taken.push(claimed)
+      hand(claimed)
     }
     if (left > 0) await returnTokens(control, { queueId: queue.id, count: left })
-    return taken
   }
 
   async #claim(queues: readonly QueueState[], asked: Order, sweep: boolean): Promise<Claimed> {
@@ -160,10 +183,13 @@ export class Claims {
     const classIds = [...this.#classes.keys()]
     const began = performance.now()
     const order = { ...asked, claimId, classIds, queueIds, lanes, floor: this.#floor }
-    const { jobs, floor } = await claim(this.#ear ?? this.#database.control, order).catch((error: unknown) => {
-      this.#doubtful.set(claimId, performance.now())
-      throw error
-    })
+    this.#asked.add(claimId)
+    const { jobs, floor } = await claim(this.#ear ?? this.#database.control, order)
+      .catch((error: unknown) => {
+        this.#doubtful.set(claimId, performance.now())
+        throw error
+      })
+      .finally(() => this.#asked.delete(claimId))
     // After a crash of the server, jobs that were claimed may be new again, below what was seen.
     if (this.#floor.life !== null && floor.life !== this.#floor.life) this.#floors.forget()
     this.#floor = floor

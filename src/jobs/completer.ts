@@ -36,7 +36,10 @@ const atOnce = 1_000
  */
 export class Completer {
   readonly #deps: Deps
+  /** How many jobs of each claim have not ended. */
   readonly #claims = new Map<string, number>()
+  /** Claims whose row may still be there: until the ending of their last job is written. */
+  readonly #held = new Set<string>()
   #due: Due[] = []
   #emptyClaims: string[] = []
   #flushing: Promise<void> | undefined
@@ -53,6 +56,12 @@ export class Completer {
   /** Says how many jobs a claim has; when all of them have ended, the claim goes. */
   opened(claimId: string, jobs: number): void {
     this.#claims.set(claimId, jobs)
+    this.#held.add(claimId)
+  }
+
+  /** Whether a claim is at hand here, or on its way to its end. */
+  holds(claimId: string): boolean {
+    return this.#held.has(claimId)
   }
 
   /** Says that a job has left its claim in another way than by {@link end}. */
@@ -83,6 +92,7 @@ export class Completer {
       for (const { ending } of batch) this.#leave(ending.claimId)
       const emptyClaims = this.#emptyClaims.splice(0)
       const kept = await this.#persist(batch, emptyClaims)
+      for (const claimId of emptyClaims) this.#held.delete(claimId)
       for (const { attempt, ending } of batch) this.#deps.onSettled(attempt, ending, kept.has(ending.id))
     }
     this.#flushing = undefined

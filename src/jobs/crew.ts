@@ -17,7 +17,7 @@
 import type { Crew, Shift } from '../runtime/crew.ts'
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
-import { sleep } from '../std/sleep.ts'
+import { sleep, ticks } from '../std/sleep.ts'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { Attempt, released, WorkerStopping } from './attempt.ts'
@@ -110,6 +110,7 @@ export class JobCrew implements Crew {
     await Promise.all([
       this.#claimLoop(shift).finally(() => deaf.abort()),
       keepJobs({ database, telemetry, leaseMs, ...this.#options, signal, wake }),
+      this.#returnStrays(shift),
       database.pooled ? undefined : listenForJobs(ear, wake),
     ])
     this.#giveBack()
@@ -151,6 +152,23 @@ export class JobCrew implements Crew {
     }
   }
 
+  /** The net under all that is claimed: every lease, what is claimed in our name and unknown here goes back. */
+  async #returnStrays({ workerId, leaseMs, stopping }: Shift): Promise<void> {
+    const { telemetry } = this.#deps
+    for await (const _ of ticks(leaseMs, stopping)) {
+      try {
+        const returned = await this.#claims.giveBackStrays(workerId, (id) => this.#completer?.holds(id) ?? false)
+        if (returned === 0) continue
+        const message = `Gave back ${returned} jobs that were claimed for this worker and had not reached it.`
+        telemetry.emit('warning', { message })
+        this.wake()
+      } catch (error) {
+        // The next tick asks again; the loop that claims reports what the database says.
+        telemetry.emit('warning', { message: `Looking for stray claims failed: ${errorRecord(error).message}` })
+      }
+    }
+  }
+
   /** How many jobs to claim now; 0 while enough are at hand. */
   #wanted(): number {
     const { concurrency } = this.#options
@@ -165,10 +183,11 @@ export class JobCrew implements Crew {
     const hinted = this.#hinted
     this.#hinted = false
     const free = Math.max(0, this.#options.concurrency - (this.#runner?.running.size ?? 0) - this.#buffer.length)
-    const taken = await this.#claims.take({ workerId, limit, free, suspects: this.#suspects > 0 ? 0 : 1, hinted })
-    for (const claimed of taken) this.#receive(claimed)
-    this.#dispatch()
-    const count = taken.reduce((sum, { jobs }) => sum + jobs.length, 0)
+    const order = { workerId, limit, free, suspects: this.#suspects > 0 ? 0 : 1, hinted }
+    const count = await this.#claims.take(order, (claimed) => {
+      this.#receive(claimed)
+      this.#dispatch()
+    })
     return count >= Math.max(1, Math.floor(limit / 2)) || this.#hinted
   }
 

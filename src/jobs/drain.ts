@@ -96,15 +96,17 @@ class Bench {
     // It remembers nothing from the last time, so that it overlooks nothing.
     const claims = new Claims({ ...this.#deps, weights: undefined })
     await claims.open()
-    const taken = await claims.take({ workerId: this.#workerId, limit: 1, free: 1, suspects: 1, hinted: true })
+    const taken: Attempt[] = []
     const now = Date.now()
-    return taken.flatMap(({ claimId, jobs }) => {
+    const order = { workerId: this.#workerId, limit: 1, free: 1, suspects: 1, hinted: true }
+    await claims.take(order, ({ claimId, jobs }) => {
       this.#open.set(claimId, jobs.length)
-      return jobs.map((job) => {
+      for (const job of jobs) {
         const [definition, queue] = [claims.definitionOf(job), claims.queueName(job)]
-        return new Attempt(job, { claimId, definition, queue, now })
-      })
+        taken.push(new Attempt(job, { claimId, definition, queue, now }))
+      }
     })
+    return taken
   }
 
   async run(attempt: Attempt): Promise<DrainedJob> {

@@ -27,7 +27,8 @@ export async function takerOf(
   await claims.open()
   const order = { workerId: crypto.randomUUID(), suspects: 1, hinted: false }
   return async (limit = 10) => {
-    const taken = await claims.take({ ...order, limit, free: limit })
-    return taken.flatMap((claimed) => claimed.jobs.map(({ id }) => id))
+    const taken: number[] = []
+    await claims.take({ ...order, limit, free: limit }, ({ jobs: some }) => taken.push(...some.map(({ id }) => id)))
+    return taken
   }
 }

@@ -154,6 +154,13 @@ export const unclaim = statement<{ claimIds: readonly string[] }, { id: number }
   ({ claimIds }) => [claimIds],
 )
 
+/** The nonces of all claims in the name of a worker. */
+export const claimsOf = statement<{ workerId: string }, { id: string }>(
+  'job.claimsOf',
+  `select id::text from sluice.job_claim where worker_id = $1`,
+  ({ workerId }) => [workerId],
+)
+
 /** A queue as workers see it. */
 export interface QueueState {
   id: number
@@ -206,8 +213,9 @@ export const openClasses = statement<
 export const takeTokens = statement<{ queueId: number; wanted: number }, { granted: number }>(
   'queue.takeTokens',
   `with bucket as materialized (
+     -- The clock of a server that has taken over may be behind: then no time has passed.
      select id, least(rate_limit, tokens
-         + extract(epoch from clock_timestamp() - tokens_at) * 1000 * rate_limit / rate_ms) as tokens
+         + greatest(0, extract(epoch from clock_timestamp() - tokens_at)) * 1000 * rate_limit / rate_ms) as tokens
      from sluice.queue
      where id = $1 and rate_limit is not null
      for update
