@@ -69,10 +69,9 @@ export async function beginOperations(place: Place, registry: OperationRegistry)
 /** The crews that nobody has to reach. */
 function othersOf(place: Place): Crew[] {
   const { config, database, telemetry, governor, known, recorder, start } = place
-  const { jobs, inboxes, alerts } = place.verbs
+  const { jobs, alerts } = place.verbs
   const { keepDays } = config.worker
-  const inboxId = (name: string): Promise<number> => inboxes.inboxId(name)
-  const received = { database, telemetry, registry: known.inboxes, entrance: jobs.entrance, inboxId }
+  const received = { database, telemetry, registry: known.inboxes, entrance: jobs.entrance }
   const looks = { signals: () => governor.readings(), taken: () => alerts.judge(), keepDays: config.keepSampleDays }
   return [
     new ScheduleCrew({ database, telemetry, registry: known.schedules, start, keepDays }),

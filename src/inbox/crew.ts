@@ -21,7 +21,6 @@ interface Deps {
   telemetry: Telemetry
   entrance: Entrance
   registry: Registry<InboxDefinition>
-  inboxId: (name: string) => Promise<number>
 }
 
 const everyMs = 10_000

@@ -71,7 +71,6 @@ export class Inboxes {
   /** @internal The jobs behind the inboxes of the configuration. */
   readonly jobs: readonly JobDefinition<MessageArgs>[]
   readonly #deps: Deps
-  readonly #ids = new Map<string, number>()
   readonly #plain: Coalescer<Incoming, store.ReceivedRow>
   /** Of messages with a concurrency key the first call comes first. */
   readonly #inOrder: Coalescer<Incoming, store.ReceivedRow>
@@ -86,7 +85,6 @@ export class Inboxes {
     this.jobs = deps.registry.definitions.map((inbox) =>
       processingJob(inbox, {
         control: async () => (await deps.database()).control,
-        inboxId: (name) => this.inboxId(name),
         onPerformed: (jobId, message) => this.#performed.set(jobId, message),
       }),
     )
@@ -135,16 +133,6 @@ export class Inboxes {
     return found === undefined ? undefined : messageOf(found)
   }
 
-  /** @internal The number of an inbox in the tables. */
-  async inboxId(name: string): Promise<number> {
-    const known = this.#ids.get(name)
-    if (known !== undefined) return known
-    const [made] = await store.inboxId((await this.#deps.database()).control, { name })
-    const id = made?.id ?? 0
-    this.#ids.set(name, id)
-    return id
-  }
-
   /** @internal Says that a request was refused. */
   refused(inbox: string, refusal: { status: number; error: ErrorRecord }): void {
     this.#deps.telemetry.emit('inbox.refused', { inbox, ...refusal })
@@ -158,7 +146,7 @@ export class Inboxes {
     const parts = keyParts(name, givenKey ?? inbox.keyOf(payload))
     const job = messageJob(inbox, payload)
     const message = {
-      inboxId: await this.inboxId(name),
+      inbox: name,
       keyHash: hashOf(parts),
       payloadHash: hashOf(stored),
       keepMs,

@@ -14,7 +14,6 @@ interface Deps {
   database: Database
   telemetry: Telemetry
   entrance: Entrance
-  inboxId: (name: string) => Promise<number>
 }
 
 /** Where to go on looking; the beginning is before everything. */
@@ -36,7 +35,7 @@ export async function lookForLost(
   const lost = page.filter(({ fate }) => fate === 'lost')
   if (failed.length > 0) {
     const [ids, keys] = [failed.map(({ id }) => id), failed.map((message) => message.key_hash)]
-    await markFailed(deps.database.control, { inboxId: await deps.inboxId(name), ids, keys })
+    await markFailed(deps.database.control, { inbox: name, ids, keys })
     for (const { id: messageId, job_id: jobId } of failed)
       deps.telemetry.emit('inbox.failed', { inbox: name, messageId, jobId })
   }
@@ -49,10 +48,9 @@ export async function lookForLost(
 /** New jobs for messages whose old ones are gone, in one transaction with the note which job it is now. */
 async function enqueueAgain(inbox: InboxDefinition, lost: readonly WaitingMessage[], deps: Deps): Promise<void> {
   const { database, entrance, telemetry } = deps
-  const inboxId = await deps.inboxId(inbox.name)
   const jobs = await database.work.transaction(async (transaction) => {
     const connection = onConnection(transaction, database.control.schema)
-    const messages = await lockLost(connection, { inboxId, lost })
+    const messages = await lockLost(connection, { inbox: inbox.name, lost })
     if (messages.length === 0) return 0
     const orders = await Promise.all(
       messages.map(async ({ id, key_hash: key, at, payload }) => ({

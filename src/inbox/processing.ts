@@ -19,7 +19,6 @@ export interface MessageArgs {
 /** What processing needs of the one who knows the database. */
 export interface ProcessingDeps {
   control: () => Promise<StoreConnection>
-  inboxId: (name: string) => Promise<number>
   /** Called before the commit, of which the end of the job tells. */
   onPerformed: (jobId: number, message: { inbox: string; id: number; key: string }) => void
 }
@@ -79,7 +78,7 @@ async function process(
   { args, tx, job, signal, enqueue, log }: TransactionalContext<MessageArgs>,
 ): Promise<JobOutcome | undefined> {
   const connection: StoreConnection = onConnection(tx, (await deps.control()).schema)
-  const ref = { id: args.id, inboxId: await deps.inboxId(inbox.name), keyHash: args.key, at: args.at }
+  const ref = { id: args.id, inbox: inbox.name, keyHash: args.key, at: args.at }
   const [message] = await take(connection, ref)
   // Done by another job in its place, when this one was taken for lost.
   if (message === undefined) return undefined

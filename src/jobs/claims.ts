@@ -22,6 +22,8 @@ import { shuffle } from './prefetch.ts'
 export interface Claimed {
   claimId: string
   jobs: ClaimedJob[]
+  /** Of these, jobs of another queue than they were asked of: the ids of queues have changed. They must not run here. */
+  misplaced: ReadonlySet<ClaimedJob>
 }
 
 /** The queues that a process works on, and how much each counts; undefined: all, alike. */
@@ -51,7 +53,7 @@ export class Claims {
   readonly #weights: Weights
   readonly #floors = new Floors()
   #floor: ClaimsFloor = { life: null, seq: '0' }
-  #classes = new Map<number, JobDefinition>()
+  #opened = false
   #queues: QueueState[] = []
   #refreshedAt = -Infinity
   /** The connection that hears of new jobs, where there is one. */
@@ -72,18 +74,13 @@ export class Claims {
     this.#ear = connection
   }
 
-  definitionOf(job: ClaimedJob): JobDefinition {
-    const definition = this.#classes.get(job.classId)
-    if (definition === undefined) throw new Error(`class ${job.classId} was claimed, but is not known`)
-    return definition
+  definitionOf({ name }: ClaimedJob): JobDefinition {
+    return this.#registry.find(name)
   }
 
-  queueName(job: ClaimedJob): string {
-    return this.#queues.find(({ id }) => id === job.queueId)?.name ?? String(job.queueId)
-  }
-
-  /** Tells the database what this process knows, and learns the ids. */
+  /** Tells the database what this process knows, once, and again when it has forgotten. */
   async open(): Promise<void> {
+    if (this.#opened) return
     // After a week without any worker there is no day left that a job could end in.
     await createJobPartitions(this.#database.control)
     const classes = this.#registry.definitions.map((definition) => ({
@@ -93,7 +90,7 @@ export class Claims {
     let rows = await openClasses(this.#database.control, { classes })
     // One that another process made at the same moment is found by the next statement only.
     while (rows.length < classes.length) rows = await openClasses(this.#database.control, { classes })
-    this.#classes = new Map(rows.map(({ id, name }) => [id, this.#registry.find(name)]))
+    this.#opened = true
     await this.#refresh(performance.now())
   }
 
@@ -180,11 +177,11 @@ export class Claims {
     const claimId = nonce()
     const queueIds = queues.map(({ id }) => id)
     const lanes = this.#floors.lanes(queueIds, { sweep })
-    const classIds = [...this.#classes.keys()]
+    const { names } = this.#registry
     const began = performance.now()
-    const order = { ...asked, claimId, classIds, queueIds, lanes, floor: this.#floor }
+    const order = { ...asked, claimId, names, queueIds, lanes, floor: this.#floor }
     this.#asked.add(claimId)
-    const { jobs, floor } = await claim(this.#ear ?? this.#database.control, order)
+    const { jobs, floor, missing } = await claim(this.#ear ?? this.#database.control, order)
       .catch((error: unknown) => {
         this.#doubtful.set(claimId, performance.now())
         throw error
@@ -195,7 +192,11 @@ export class Claims {
     this.#floor = floor
     if (sweep) this.#floors.swept(performance.now(), performance.now() - began)
     this.#floors.seen(jobs)
-    return { claimId, jobs: jobs.toSorted((a, b) => a.priority - b.priority || a.id - b.id) }
+    if (missing) this.#opened = false
+    const asWanted = new Map(queues.map(({ id, name }) => [id, name]))
+    const misplaced = new Set(jobs.filter(({ queueId, queue }) => asWanted.get(queueId) !== queue))
+    if (misplaced.size > 0) this.#refreshedAt = -Infinity
+    return { claimId, jobs: jobs.toSorted((a, b) => a.priority - b.priority || a.id - b.id), misplaced }
   }
 
   /**

@@ -126,12 +126,10 @@ export class JobCrew implements Crew {
       this.#hint.ring()
       this.#room.ring()
     })
-    let opened = false
     for (let failures = 0; !stopping.aborted;) {
       try {
         await shift.trusted(stopping)
-        if (!opened) await this.#claims.open()
-        opened = true
+        await this.#claims.open()
         const limit = this.#wanted()
         // Endings that wait to be written make room, too, and do not ring.
         if (limit === 0) await this.#room.heard(100)
@@ -191,16 +189,20 @@ export class JobCrew implements Crew {
     return count >= Math.max(1, Math.floor(limit / 2)) || this.#hinted
   }
 
-  #receive({ claimId, jobs }: Claimed): void {
+  #receive({ claimId, jobs, misplaced }: Claimed): void {
     this.#completer?.opened(claimId, jobs.length)
     const now = Date.now()
     for (const job of jobs) {
-      const [definition, queue] = [this.#claims.definitionOf(job), this.#claims.queueName(job)]
-      const attempt = new Attempt(job, { claimId, definition, queue, now })
+      const definition = this.#claims.definitionOf(job)
+      const attempt = new Attempt(job, { claimId, definition, queue: job.queue, now })
+      if (isSuspect(job)) this.#suspects += 1
+      if (misplaced.has(job)) {
+        this.#completer?.end(attempt, released(attempt))
+        continue
+      }
       // What may have killed a worker begins at once, or it would be blamed for what it did not see.
       if (job.crashes > 0) this.#buffer.pushFirst(attempt)
       else this.#buffer.push(attempt)
-      if (isSuspect(job)) this.#suspects += 1
     }
   }
 

@@ -102,8 +102,7 @@ class Bench {
     await claims.take(order, ({ claimId, jobs }) => {
       this.#open.set(claimId, jobs.length)
       for (const job of jobs) {
-        const [definition, queue] = [claims.definitionOf(job), claims.queueName(job)]
-        taken.push(new Attempt(job, { claimId, definition, queue, now }))
+        taken.push(new Attempt(job, { claimId, definition: claims.definitionOf(job), queue: job.queue, now }))
       }
     })
     return taken

@@ -30,7 +30,8 @@ interface Deps {
 /** The way into the database for new jobs, and the hints to those who may run them. */
 export class Entrance {
   readonly #deps: Deps
-  readonly #ids = { class: new Map<string, number>(), queue: new Map<string, number>() }
+  /** Names that are in the database already. Their ids are not remembered: a restore may give them to other names. */
+  readonly #met = { class: new Set<string>(), queue: new Set<string>() }
   #hintedAt = -Infinity
   #hint: NodeJS.Timeout | undefined
 
@@ -92,10 +93,9 @@ export class Entrance {
   }
 
   async #passPlain(database: Database, jobs: readonly NewJob[], withHint: boolean): Promise<EnqueuedRow[]> {
-    if (this.#unknown(jobs)) await this.#learn(database, jobs)
     const plain = jobs.map(({ job, queue = 'default', priority = 'normal', args }) => ({
-      classId: this.#ids.class.get(job) ?? 0,
-      queueId: this.#ids.queue.get(queue) ?? 0,
+      job,
+      queue,
       priority: priorities[priority],
       args,
     }))
@@ -111,15 +111,13 @@ export class Entrance {
   }
 
   #unknown(jobs: readonly Unbound[]): boolean {
-    return jobs.some(({ job, queue = 'default' }) => !this.#ids.class.has(job) || !this.#ids.queue.has(queue))
+    return jobs.some(({ job, queue = 'default' }) => !this.#met.class.has(job) || !this.#met.queue.has(queue))
   }
 
   async #learn(database: Database, jobs: readonly Unbound[]): Promise<void> {
     const classes = [...new Set(jobs.map(({ job }) => job))]
     const queues = [...new Set(jobs.map(({ queue = 'default' }) => queue))]
-    for (const { kind, name, id } of await enqueueNames(database.control, { classes, queues })) {
-      this.#ids[kind].set(name, id)
-    }
+    for (const { kind, name } of await enqueueNames(database.control, { classes, queues })) this.#met[kind].add(name)
   }
 
   #hintDue(): boolean {

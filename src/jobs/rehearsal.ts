@@ -89,8 +89,9 @@ function attemptOf(definition: JobDefinition, job: NewJob, attempt: number): Att
   return new Attempt(
     {
       id: ownId,
-      classId: 0,
+      name: definition.name,
       queueId: 0,
+      queue,
       priority: 1,
       state: 0,
       attempt,

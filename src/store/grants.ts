@@ -37,14 +37,15 @@ begin
   alter function sluice.admit_waiting_jobs() owner to sluice_migrator;
   alter function sluice.enqueue(text, boolean, boolean) owner to sluice_migrator;
   alter function sluice.enqueue_names(text[], text[]) owner to sluice_migrator;
-  alter function sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean) owner to sluice_migrator;
+  alter function sluice.enqueue_plain(text[], text[], integer[], integer[], smallint[], text, boolean)
+    owner to sluice_migrator;
   alter function sluice.create_schedule_partitions(timestamptz) owner to sluice_migrator;
   alter function sluice.drop_schedule_partitions(integer) owner to sluice_migrator;
   alter sequence sluice.inbox_message_id_seq owner to sluice_migrator;
   alter function sluice.create_inbox_partitions(integer) owner to sluice_migrator;
   alter function sluice.drop_inbox_partitions(integer, integer) owner to sluice_migrator;
   alter function sluice.inbox_id(text) owner to sluice_migrator;
-  alter function sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean)
+  alter function sluice.inbox_receive(text[], uuid[], uuid[], bigint[], text[], text, text, boolean)
     owner to sluice_migrator;
   alter function sluice.create_job_batch_partitions(integer) owner to sluice_migrator;
   alter function sluice.drop_job_batch_partitions(integer) owner to sluice_migrator;
@@ -94,7 +95,8 @@ begin
   grant execute on function sluice.create_job_partitions(integer), sluice.drop_job_partitions(integer, integer),
     sluice.admit_jobs(bigint[]), sluice.admit_waiting_jobs(), sluice.enqueue(text, boolean, boolean) to sluice_worker;
   grant execute on function sluice.admit_jobs(bigint[]), sluice.enqueue(text, boolean, boolean),
-    sluice.enqueue_names(text[], text[]), sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean)
+    sluice.enqueue_names(text[], text[]),
+    sluice.enqueue_plain(text[], text[], integer[], integer[], smallint[], text, boolean)
     to sluice_enqueue, sluice_worker;
 
   grant select, insert, update on sluice.schedule to sluice_worker;
@@ -117,8 +119,7 @@ begin
   grant select, insert, update on sluice.once_result to sluice_worker, sluice_enqueue;
   grant execute on function sluice.create_inbox_partitions(integer), sluice.drop_inbox_partitions(integer, integer)
     to sluice_worker;
-  grant execute on function sluice.inbox_id(text),
-    sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean)
+  grant execute on function sluice.inbox_receive(text[], uuid[], uuid[], bigint[], text[], text, text, boolean)
     to sluice_worker, sluice_enqueue;
   -- Counters change by functions alone.
   grant select, delete on sluice.job_batch, sluice.job_batch_addition, sluice.job_batch_callback to sluice_worker;

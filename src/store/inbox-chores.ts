@@ -112,29 +112,31 @@ export const lookAfter = statement<PageOrder, WaitingMessage>(
 )
 
 /** Marks messages as failed whose job ended without success. */
-export const markFailed = statement<{ inboxId: number; ids: readonly number[]; keys: readonly string[] }, object>(
+export const markFailed = statement<{ inbox: string; ids: readonly number[]; keys: readonly string[] }, object>(
   'inbox.markFailed',
   `update sluice.inbox_key k
    set state = 2, settled_at = clock_timestamp()
    from unnest($2::bigint[], $3::uuid[]) g(id, key_hash)
-   where k.inbox_id = $1 and k.key_hash = g.key_hash and k.message_id = g.id and k.state = 0`,
-  ({ inboxId, ids, keys }) => [inboxId, list(ids), list(keys)],
+   where k.inbox_id = (select id from sluice.inbox where name = $1) and k.key_hash = g.key_hash
+     and k.message_id = g.id and k.state = 0`,
+  ({ inbox, ids, keys }) => [inbox, list(ids), list(keys)],
 )
 
 /** Locks messages whose job is lost, if they still wait for that job; others who do the same find nothing left. */
 export const lockLost = statement<
-  { inboxId: number; lost: readonly WaitingMessage[] },
+  { inbox: string; lost: readonly WaitingMessage[] },
   { id: number | string; key_hash: string; at: string; payload: Json }
 >(
   'inbox.lockLost',
   `select m.id, g.key_hash, g.at, m.payload
    from unnest($2::bigint[], $3::uuid[], $4::text[], $5::bigint[]) g(id, key_hash, at, job_id)
-   join sluice.inbox_key k on k.inbox_id = $1 and k.key_hash = g.key_hash and k.message_id = g.id and k.state = 0
+   join sluice.inbox_key k on k.inbox_id = (select id from sluice.inbox where name = $1) and k.key_hash = g.key_hash
+     and k.message_id = g.id and k.state = 0
    join sluice.inbox_message m on m.id = g.id and m.received_at = g.at::timestamptz and m.job_id = g.job_id
    order by m.id
    for update of m skip locked`,
-  ({ inboxId, lost }) => [
-    inboxId,
+  ({ inbox, lost }) => [
+    inbox,
     list(lost.map(({ id }) => id)),
     list(lost.map((message) => message.key_hash)),
     lost.map(({ at }) => at),

@@ -3,7 +3,7 @@ import { list, statement } from './statement.ts'
 
 /** A message on its way in. */
 export interface NewMessage {
-  inboxId: number
+  inbox: string
   /** As hashes of 128 bits in the form of a uuid. */
   keyHash: string
   payloadHash: string
@@ -24,19 +24,12 @@ export interface ReceivedRow {
   differs: boolean
 }
 
-/** The id of an inbox, which is made if it is not there. It never changes. */
-export const inboxId = statement<{ name: string }, { id: number }>(
-  'inbox.id',
-  `select sluice.inbox_id($1) as id`,
-  ({ name }) => [name],
-)
-
 /** Takes messages in, each with its job, in the order given; tells of each whether its key is new. */
 export const receive = statement<{ messages: readonly NewMessage[]; notify: boolean }, ReceivedRow>(
   'inbox.receive',
   `select at, id, duplicate, differs from sluice.inbox_receive($1, $2, $3, $4, $5, $6, $7, $8)`,
   ({ messages, notify }) => [
-    list(messages.map((message) => message.inboxId)),
+    messages.map((message) => message.inbox),
     list(messages.map((message) => message.keyHash)),
     list(messages.map((message) => message.payloadHash)),
     list(messages.map((message) => message.keepMs)),
@@ -51,7 +44,7 @@ export const receive = statement<{ messages: readonly NewMessage[]; notify: bool
 /** Which message, as its job knows it. `at` is the text of a moment: a Date would lose its microseconds. */
 export interface MessageRef {
   id: number
-  inboxId: number
+  inbox: string
   keyHash: string
   at: string
 }
@@ -65,13 +58,13 @@ export const take = statement<MessageRef, { key: string | null; payload: Json | 
   `with taken as (
      update sluice.inbox_key
      set state = 1, settled_at = clock_timestamp()
-     where inbox_id = $2 and key_hash = $3 and message_id = $1 and state <> 1
+     where inbox_id = (select id from sluice.inbox where name = $2) and key_hash = $3 and message_id = $1 and state <> 1
      returning message_id
    )
    select m.key, m.payload, m.id is not null as there
    from taken t
    left join sluice.inbox_message m on m.id = $1 and m.received_at = $4::timestamptz`,
-  ({ id, inboxId: inbox, keyHash, at }) => [id, inbox, keyHash, at],
+  ({ id, inbox, keyHash, at }) => [id, inbox, keyHash, at],
 )
 
 /** Takes the mark back from a message whose handler wants to see it again, or has given it up. */
@@ -79,6 +72,6 @@ export const unmark = statement<MessageRef & { state: 'waiting' | 'failed' }, ob
   'inbox.unmark',
   `update sluice.inbox_key
    set state = $4, settled_at = case when $4::smallint = 2 then clock_timestamp() end
-   where inbox_id = $2 and key_hash = $3 and message_id = $1`,
-  ({ id, inboxId: inbox, keyHash, state }) => [id, inbox, keyHash, state === 'waiting' ? 0 : 2],
+   where inbox_id = (select id from sluice.inbox where name = $2) and key_hash = $3 and message_id = $1`,
+  ({ id, inbox, keyHash, state }) => [id, inbox, keyHash, state === 'waiting' ? 0 : 2],
 )

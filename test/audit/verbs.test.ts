@@ -76,7 +76,7 @@ const verbs: Record<string, Record<string, string>> = {
   },
   machines: { start: work, advance: work, list: looks, show: looks },
   reconcilers: { run: 'reconciler.run', list: looks },
-  inboxes: { receive: work, inboxId: work, refused: work, list: looks, get: looks, find: looks },
+  inboxes: { receive: work, refused: work, list: looks, get: looks, find: looks },
   batches: { cancel: 'batch.cancel', open: work, at: work, run: work, get: looks, list: looks },
   sweeps: { run: 'sweep.run', retry: 'sweep.retry', list: looks, get: looks, quarantined: looks },
   samples: { queues: looks, operations: looks, signals: looks, depths: looks },

@@ -24,8 +24,9 @@ async function scene(): Promise<Scene> {
   const db = await ledgerDatabase()
   await using at = place(db, [inbox])
   await at.inboxes.receive(inbox, payload)
-  const [ref] = await db.query<MessageRef>(`select message_id::int as id, inbox_id as "inboxId", key_hash as "keyHash",
-    to_char(received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from sluice.inbox_key`)
+  const [ref] = await db.query<MessageRef>(`select message_id::int as id, b.name as inbox, key_hash as "keyHash",
+    to_char(received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+    from sluice.inbox_key k join sluice.inbox b on b.id = k.inbox_id`)
   if (ref === undefined) throw new Error('there is no message')
   return {
     db,
@@ -90,9 +91,9 @@ test.each([
   await using at = await scene()
   await at.db.query('delete from sluice.job')
   const lost = await looked(at)
-  expect(await lockLost(at.connection, { inboxId: at.ref.inboxId, lost })).toHaveLength(1)
+  expect(await lockLost(at.connection, { inbox: at.ref.inbox, lost })).toHaveLength(1)
   await meanwhile(at)
-  expect(await lockLost(at.connection, { inboxId: at.ref.inboxId, lost })).toEqual([])
+  expect(await lockLost(at.connection, { inbox: at.ref.inbox, lost })).toEqual([])
 })
 
 test('a lost message is left to the worker that gives it a new job at this moment', async () => {
@@ -101,7 +102,7 @@ test('a lost message is left to the worker that gives it a new job at this momen
   const lost = await looked(at)
   await using other = await openClient(at.db.workerUrl)
   await other.query('begin')
-  const order = { inboxId: at.ref.inboxId, lost }
+  const order = { inbox: at.ref.inbox, lost }
   expect(await lockLost(onConnection(other, 'sluice'), order)).toHaveLength(1)
   expect(await lockLost(at.connection, order)).toEqual([])
   await other.query('rollback')

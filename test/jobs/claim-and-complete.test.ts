@@ -72,7 +72,7 @@ test('after a crash of the server, what a worker remembers of claims counts for 
   const claim = async (id: number, { life, floor }: { life: string | null; floor: string }) => {
     const { rows } = await client.query<{ jobs: string | null; life: string; floor: string }>(
       `select r.jobs, r.life, r.claims_floor as floor
-       from sluice.job_class c, sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array[c.id], array[q.id],
+       from sluice.job_class c, sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array[c.name], array[q.id],
          array[q.id], '{1}', '{0}', 10, 10, 1, $2, $3) r
        where q.name = 'default'`,
       [id, life, floor],

@@ -15,7 +15,7 @@ export async function claimByHand(url: string, id: number, known?: Claimed): Pro
   try {
     const { rows } = await client.query<Claimed>(
       `select r.jobs, r.life, r.claims_floor as floor
-       from sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array(select id from sluice.job_class), array[q.id],
+       from sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array(select name from sluice.job_class), array[q.id],
          array[q.id], '{1}', '{0}', 10, 10, 1, $2, $3) r
        where q.name = 'default'`,
       [id, known?.life ?? null, known?.floor ?? '0'],

@@ -21,7 +21,7 @@ const put = (db: TestDatabase, id: number, place: keyof typeof places): Promise<
   db.query('update sluice.job set state = $2 where id = $1', [id, places[place].state])
 
 /** Claims everything in an open transaction. */
-const claimIn = `select sluice.claim_jobs(1, gen_random_uuid(), array(select id from sluice.job_class),
+const claimIn = `select sluice.claim_jobs(1, gen_random_uuid(), array(select name from sluice.job_class),
     array[q.id], array[q.id], '{1}', '{0}', 10, 10, 1, null, 0)
   from sluice.queue q where q.name = 'default'`
 
@@ -63,7 +63,7 @@ test.each(names)('a worker leaves a job alone that is %s and whose name it does 
 
   const { rows } = await worker.query<{ jobs: string }>(
     `select r.jobs from sluice.queue q, sluice.claim_jobs(1, gen_random_uuid(),
-       array(select id from sluice.job_class where name = 'plain'), array[q.id], array[q.id], '{1}', '{0}', 10, 10, 1,
+       array['plain'], array[q.id], array[q.id], '{1}', '{0}', 10, 10, 1,
        null, 0) r
      where q.name = 'default'`,
   )

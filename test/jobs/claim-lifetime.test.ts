@@ -20,12 +20,9 @@ const leaseMs = -3_600_000
 
 /** Claims as a worker does, and gives what it would run. */
 async function attemptsOf(db: TestDatabase, { control }: Database): Promise<Attempt[]> {
-  const [ids] = await db.query<{ class: number; queue: number }>(
-    `select c.id as class, q.id as queue from sluice.job_class c, sluice.queue q where c.name = 'plain' and q.name = 'default'`,
-  )
-  const { class: classId, queue: queueId } = ids ?? expect.unreachable()
+  const queueId = await db.value<number>(`select id from sluice.queue where name = 'default'`)
   const lanes = [{ queueId, priority: 1, floor: 0 }]
-  const order = { claimId: '1', workerId, classIds: [classId], queueIds: [queueId], lanes }
+  const order = { claimId: '1', workerId, names: ['plain'], queueIds: [queueId], lanes }
   const floor = { life: null, seq: '0' }
   const { jobs } = await claim(control, { ...order, limit: 10, free: 10, suspects: 1, floor })
   return jobs.map((job) => new Attempt(job, { claimId: '1', definition: plain, queue: 'default', now: Date.now() }))

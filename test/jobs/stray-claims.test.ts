@@ -79,12 +79,13 @@ test('a claim whose answer is on its way is no stray', async () => {
   await using database = await openStore(db)
   const { id } = await client.jobs.enqueue(plain)
   const claims = await claimsOn(database)
-  const answered = Promise.withResolvers<void>()
+  let answer = (): void => undefined
+  const answered = new Promise<void>((resolve) => void (answer = resolve))
   claims.speakOn({
     schema: 'sluice',
     async query(text, values) {
       const result = await database.control.query(text, values)
-      await answered.promise
+      await answered
       return result
     },
   })
@@ -94,7 +95,7 @@ test('a claim whose answer is on its way is no stray', async () => {
 
   expect(await claims.giveBackStrays(workerId, () => false)).toBe(0)
 
-  answered.resolve()
+  answer()
   await taking
   expect(got).toEqual([id])
   expect(await db.value('select count(*)::int from sluice.job_claim')).toBe(1)

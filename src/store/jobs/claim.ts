@@ -5,8 +5,10 @@ import { statement } from '../statement.ts'
 /** A claimed job, with what is needed to run it. Times are in milliseconds since 1970. */
 export interface ClaimedJob {
   id: number
-  classId: number
+  name: string
   queueId: number
+  /** The name of its queue; the id is only good for one copy of the tables. */
+  queue: string
   priority: number
   state: number
   attempt: number
@@ -27,7 +29,8 @@ export interface ClaimedJob {
 /** The same as the database sends it: what most jobs do not have comes only with those that have it. */
 type Sent = [
   id: number,
-  classId: number,
+  /** Of its name among those that were asked for, from 1. */
+  place: number,
   queueId: number,
   priority: number,
   state: number,
@@ -55,7 +58,8 @@ export interface Lane {
 export interface ClaimOrder {
   claimId: string
   workerId: string
-  classIds: readonly number[]
+  /** The names of the jobs that the worker knows. */
+  names: readonly string[]
   queueIds: readonly number[]
   lanes: readonly Lane[]
   /** How many jobs at most. */
@@ -65,6 +69,14 @@ export interface ClaimOrder {
   /** How many of those on which workers have died more than once. */
   suspects: number
   floor: ClaimsFloor
+}
+
+/** What a claim gives. */
+export interface ClaimAnswer {
+  jobs: ClaimedJob[]
+  floor: ClaimsFloor
+  /** Some name that was asked for is not in the database: it is another one than before, or a copy. */
+  missing: boolean
 }
 
 /** No claim that is still there is older, in this life of the server. */
@@ -80,25 +92,32 @@ export interface ClaimsFloor {
  * nobody may clean up yet (an old snapshot is open) are not read again and again; from time to time the floor is zero,
  * for jobs that were committed late. The lists have a floor for the same reason.
  */
-export async function claim(
-  connection: StoreConnection,
-  order: ClaimOrder,
-): Promise<{ jobs: ClaimedJob[]; floor: ClaimsFloor }> {
+export async function claim(connection: StoreConnection, order: ClaimOrder): Promise<ClaimAnswer> {
   const [claimed] = await claimJobs(connection, order)
   const jobs = claimed?.jobs ?? null
+  const queues = JSON.parse(claimed?.queues ?? '{}') as Record<number, string>
   return {
-    jobs: jobs === null ? [] : (JSON.parse(jobs) as Sent[]).map(receive),
+    jobs: jobs === null ? [] : (JSON.parse(jobs) as Sent[]).map((sent) => receive(sent, order.names, queues)),
     floor: claimed === undefined ? order.floor : { life: claimed.life, seq: claimed.claims_floor },
+    missing: claimed?.missing ?? false,
   }
 }
 
-const claimJobs = statement<ClaimOrder, { jobs: string | null; life: string | null; claims_floor: string }>(
+interface ClaimRow {
+  jobs: string | null
+  queues: string | null
+  missing: boolean
+  life: string | null
+  claims_floor: string
+}
+
+const claimJobs = statement<ClaimOrder, ClaimRow>(
   'job.claim',
-  `select jobs, life, claims_floor::text from sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  `select jobs, queues, missing, life, claims_floor::text from sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   (o) => [
     o.claimId,
     o.workerId,
-    o.classIds,
+    o.names,
     o.queueIds,
     o.lanes.map((l) => l.queueId),
     o.lanes.map((l) => l.priority),
@@ -112,12 +131,13 @@ const claimJobs = statement<ClaimOrder, { jobs: string | null; life: string | nu
   { prepare: true },
 )
 
-function receive(sent: Sent): ClaimedJob {
-  const [id, classId, queueId, priority, state, attempt, crashes, runAt, args, rest] = sent
+function receive(sent: Sent, names: readonly string[], queues: Record<number, string>): ClaimedJob {
+  const [id, place, queueId, priority, state, attempt, crashes, runAt, args, rest] = sent
   return {
     id,
-    classId,
+    name: names[place - 1] ?? '',
     queueId,
+    queue: queues[queueId] ?? '',
     priority,
     state,
     attempt,

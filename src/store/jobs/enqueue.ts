@@ -35,7 +35,7 @@ function jobText({ args, ...rest }: NewJob): string {
   return `${JSON.stringify(rest).slice(0, -1)},"args":${args}}`
 }
 
-/** The ids of classes and queues, which are made if they are not there. They never change. */
+/** Makes classes and queues that are not there, and gives the ids of all. Nobody may keep these: see `enqueuePlain`. */
 export const enqueueNames = statement<
   { classes: readonly string[]; queues: readonly string[] },
   { kind: 'class' | 'queue'; name: string; id: number }
@@ -50,8 +50,8 @@ export const isolation = statement<void, { isolation: string }>(
 
 /** A job that is ready at once and has no keys. */
 export interface PlainJob {
-  classId: number
-  queueId: number
+  job: string
+  queue: string
   priority: number
   args: string
 }
@@ -67,16 +67,35 @@ export async function enqueuePlain(
 
 const recordPlain = statement<{ jobs: readonly PlainJob[]; notify: boolean }, { ids: string }>(
   'job.enqueuePlain',
-  `select ids from sluice.enqueue_plain($1, $2, $3, $4, $5)`,
-  ({ jobs, notify }) => [
-    list(jobs.map((job) => job.classId)),
-    list(jobs.map((job) => job.queueId)),
-    list(jobs.map((job) => job.priority)),
-    `[${jobs.map((job) => job.args).join(',')}]`,
-    notify,
-  ],
+  `select ids from sluice.enqueue_plain($1, $2, $3, $4, $5, $6, $7)`,
+  ({ jobs, notify }) => {
+    const [classes, queues] = [new Places(), new Places()]
+    const [classPlaces, queuePlaces] = [
+      list(jobs.map(({ job }) => classes.of(job))),
+      list(jobs.map(({ queue }) => queues.of(queue))),
+    ]
+    const priorities = list(jobs.map(({ priority }) => priority))
+    const args = `[${jobs.map((job) => job.args).join(',')}]`
+    return [classes.names, queues.names, classPlaces, queuePlaces, priorities, args, notify]
+  },
   { prepare: true },
 )
+
+/** Names, each once, and the place of each among them, counted from 1. */
+class Places {
+  readonly #places = new Map<string, number>()
+
+  get names(): string[] {
+    return [...this.#places.keys()]
+  }
+
+  of(name: string): number {
+    const known = this.#places.get(name)
+    if (known !== undefined) return known
+    this.#places.set(name, this.#places.size + 1)
+    return this.#places.size
+  }
+}
 
 /** Readies parked jobs of these keys, as far as the limits allow. */
 export const admit = statement<{ keys: readonly string[] }, { admitted: number }>(

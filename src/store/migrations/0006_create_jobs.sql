@@ -245,9 +245,10 @@ as $$ select pg_advisory_xact_lock(hashtextextended('sluice.claim_jobs', 0)) $$;
 -- plan with a step that was forbidden and could not be avoided counts as endlessly expensive, and would be compiled
 -- anew by each call: 700 ms instead of 3.
 create function sluice.claim_jobs(
-  p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[],
+  p_claim_id bigint, p_worker_id uuid, p_classes text[], p_queue_ids integer[], p_lane_queues integer[],
   p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer,
-  p_life uuid, p_claims_floor bigint, out jobs text, out life uuid, out claims_floor bigint
+  p_life text, p_claims_floor bigint, out jobs text, out queues text, out missing boolean, out life text,
+  out claims_floor bigint
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -261,6 +262,13 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
+  -- What the caller remembers of ids may be of another copy of these tables, from before a restore: its classes come by
+  -- name, and the names of the queues of what is claimed go back to it.
+  class_ids integer[] := array(select (select c.id from sluice.job_class c where c.name = n) from unnest(p_classes) n);
+  marked_queues integer[];
+  fresh_queues integer[];
+  -- Numbers that were given out count within one life of the server and one copy of the table.
+  era text := ' ' || extract(epoch from pg_postmaster_start_time()) || ' ' || pg_relation_filenode('sluice.job_claim');
   -- Row addresses; they stay good, because the caller's snapshot keeps what is behind them.
   picked tid[] := '{}';
   some_next boolean;
@@ -291,7 +299,7 @@ begin
       cross join lateral (
         select ctid from sluice.job j
         where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
-          and j.claim_id is null and j.crashes = 0 and j.class_id = any(p_class_ids)
+          and j.claim_id is null and j.crashes = 0 and j.class_id = any(class_ids)
         order by j.queue_id, j.priority, j.id
         limit p_limit
         for update skip locked) j
@@ -302,7 +310,7 @@ begin
       cross join lateral (
         select ctid from sluice.job j
         where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
-          and j.claim_id is null and j.crashes = 1 and j.class_id = any(p_class_ids)
+          and j.claim_id is null and j.crashes = 1 and j.class_id = any(class_ids)
         order by j.queue_id, j.priority, j.id
         limit p_free
         for update skip locked) j
@@ -313,7 +321,7 @@ begin
       cross join lateral (
         select ctid from sluice.job j
         where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
-          and j.claim_id is null and j.crashes = 2 and j.class_id = any(p_class_ids)
+          and j.claim_id is null and j.crashes = 2 and j.class_id = any(class_ids)
         order by j.queue_id, j.priority, j.id
         limit p_suspects
         for update skip locked) j
@@ -327,7 +335,7 @@ begin
       cross join lateral (
         select ctid from sluice.job j
         where j.state = 2 and j.queue_id = q.id and j.run_at <= statement_timestamp() and j.claim_id is null
-          and j.class_id = any(p_class_ids)
+          and j.class_id = any(class_ids)
         order by j.run_at
         limit (p_limit + 1) / 2
         for update skip locked) j
@@ -341,7 +349,7 @@ begin
       where j.ctid = any(picked) and j.claim_id is null
       returning j.*
     )
-    select string_agg('[' || c.id || ',' || c.class_id || ',' || c.queue_id || ',' || c.priority || ',' || c.state
+    select string_agg('[' || c.id || ',' || coalesce(array_position(class_ids, c.class_id), 0) || ',' || c.queue_id || ',' || c.priority || ',' || c.state
         || ',' || c.attempt || ',' || c.crashes || ',' || date_part('epoch', c.run_at) || ',' || c.args::text
         || case when c.enqueued_at is null and c.tags is null and c.tries is null and c.key_hash is null
              and c.batch_id is null and c.id <> all(cancelled) then ''
@@ -349,8 +357,8 @@ begin
              (select x.reason from sluice.job_cancel x where x.job_id = c.id), c.batch_id)::text end
         || ']', ','), range_agg(int8range(c.id, c.id, '[]')),
       array_agg(c.unique_hash) filter (where c.unique_hash is not null),
-      array_agg(c.id) filter (where c.unique_hash is not null)
-    into marked, took, hashes, owners
+      array_agg(c.id) filter (where c.unique_hash is not null), array_agg(c.queue_id)
+    into marked, took, hashes, owners, marked_queues
     from claimed c;
   end if;
   room := p_limit - cardinality(picked);
@@ -359,7 +367,7 @@ begin
   if room > 0 then
     perform sluice.lock_claims();
     -- First the lists, then the jobs: who is on no list then is on none now.
-    select l.id, coalesce(c.listed, '{}'), coalesce(c.seq, s.last_value + s.is_called::integer)
+    select l.id || era, coalesce(c.listed, '{}'), coalesce(c.seq, s.last_value + s.is_called::integer)
     into life, listed, claims_floor
     from sluice.job_claim_seq_seq s
     left join sluice.server_life l on true
@@ -367,19 +375,20 @@ begin
       select range_agg(r) as listed, min(c.seq) as seq
       from sluice.job_claim c
       cross join lateral unnest(c.job_ids) r
-      where c.seq >= case when l.id = p_life then p_claims_floor else 0 end) c;
+      where c.seq >= case when l.id || era = p_life and p_claims_floor <= s.last_value + s.is_called::integer
+        then p_claims_floor else 0 end) c;
     if life is null then
-      insert into sluice.server_life (id) values (gen_random_uuid()) returning id into life;
+      insert into sluice.server_life (id) values (gen_random_uuid()) returning id || era into life;
     end if;
     -- One text for all of them is made and read much faster than a row for each.
-    select string_agg('[' || j.id || ',' || j.class_id || ',' || j.queue_id || ',' || j.priority || ',0,1,0,'
+    select string_agg('[' || j.id || ',' || coalesce(array_position(class_ids, j.class_id), 0) || ',' || j.queue_id || ',' || j.priority || ',0,1,0,'
         || date_part('epoch', j.run_at) || ',' || j.args::text
         || case when j.tags is null and j.enqueued_at is null and j.batch_id is null then ''
            else ',' || json_build_array(date_part('epoch', j.enqueued_at), j.tags, null, false, null, j.batch_id)::text end
         || ']', ','), range_agg(int8range(j.id, j.id, '[]')),
       array_agg(j.unique_hash) filter (where j.unique_hash is not null),
-      array_agg(j.id) filter (where j.unique_hash is not null)
-    into fresh, fresh_ids, fresh_hashes, fresh_owners
+      array_agg(j.id) filter (where j.unique_hash is not null), array_agg(j.queue_id)
+    into fresh, fresh_ids, fresh_hashes, fresh_owners, fresh_queues
     from (
       select j.*
       from unnest(p_lane_queues, p_lane_priorities, p_lane_floors) l(queue_id, priority, floor)
@@ -388,14 +397,18 @@ begin
         -- As one range of this index: by equal queue and priority, the primary key would look just as good.
         where j.state = 0 and (j.queue_id, j.priority, j.id) > (l.queue_id, l.priority, l.floor)
           and (j.queue_id, j.priority, j.id) < (l.queue_id, (l.priority + 1)::smallint, 0::bigint)
-          and not (listed @> j.id) and j.class_id = any(p_class_ids)
+          and not (listed @> j.id) and j.class_id = any(class_ids)
         order by j.queue_id, j.priority, j.id
         limit room) j
       limit room) j;
   end if;
+  missing := array_position(class_ids, null) is not null;
   if marked is null and fresh is null then
     return;
   end if;
+  select json_object_agg(q.id, q.name)::text into queues
+  from sluice.queue q
+  where q.id = any(marked_queues || fresh_queues);
   insert into sluice.job_claim (id, worker_id, job_ids)
   values (p_claim_id, p_worker_id, coalesce(took, '{}') + coalesce(fresh_ids, '{}'));
   hashes := hashes || fresh_hashes;
@@ -689,27 +702,44 @@ begin
 end
 $$;
 
--- The short way in, for jobs that are ready at once and have no keys: by ids, args as one JSON array. Gives the new
--- ids in the order of the args, as one text: rows would cost both sides more than the jobs.
+-- The short way in, for jobs that are ready at once and have no keys: names of classes and queues, for each job the
+-- places of its own among them, and args as one JSON array. Ids would be cheaper, but after a restore those that a
+-- process remembers may belong to other names. Gives the new ids in the order of the args, as one text: rows would cost
+-- both sides more than the jobs.
 create function sluice.enqueue_plain(
-  p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean, out ids text
+  p_classes text[], p_queues text[], p_class_places integer[], p_queue_places integer[], p_priorities smallint[],
+  p_args text, p_notify boolean, out ids text
 )
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  class_ids integer[];
+  queue_ids integer[];
 begin
-  -- One alone is what somebody waits for: its plan has nothing to start but the insert.
-  if cardinality(p_class_ids) = 1 then
+  -- One alone is what somebody waits for: its plan has nothing to start but two looks and the insert.
+  if cardinality(p_class_places) = 1 then
     insert into sluice.job as j (run_at, queue_id, class_id, state, priority, args)
-    values (statement_timestamp(), p_queue_ids[1], p_class_ids[1], 0, p_priorities[1], p_args::jsonb -> 0)
+    select statement_timestamp(), q.id, c.id, 0, p_priorities[1], p_args::jsonb -> 0
+    from sluice.job_class c
+    cross join sluice.queue q
+    where c.name = p_classes[1] and q.name = p_queues[1]
     returning j.id into ids;
-  else
+  end if;
+  if ids is null then
+    for round in 1 .. 2 loop
+      select array(select (select c.id from sluice.job_class c where c.name = n) from unnest(p_classes) n),
+        array(select (select q.id from sluice.queue q where q.name = n) from unnest(p_queues) n)
+      into class_ids, queue_ids;
+      exit when array_position(class_ids, null) is null and array_position(queue_ids, null) is null;
+      perform sluice.enqueue_names(p_classes, p_queues);
+    end loop;
     with inserted as (
       insert into sluice.job as j (run_at, queue_id, class_id, state, priority, args)
-      select statement_timestamp(), g.queue_id, g.class_id, 0, g.priority, g.args
-      from rows from (unnest(p_class_ids), unnest(p_queue_ids), unnest(p_priorities), jsonb_array_elements(p_args::jsonb))
-        with ordinality g(class_id, queue_id, priority, args, n)
+      select statement_timestamp(), queue_ids[g.queue_place], class_ids[g.class_place], 0, g.priority, g.args
+      from rows from (unnest(p_class_places), unnest(p_queue_places), unnest(p_priorities),
+        jsonb_array_elements(p_args::jsonb)) with ordinality g(class_place, queue_place, priority, args, n)
       order by g.n
       returning j.id
     )
@@ -793,6 +823,7 @@ revoke all on function sluice.admit_jobs(bigint[]) from public;
 revoke all on function sluice.admit_waiting_jobs() from public;
 revoke all on function sluice.enqueue(text, boolean, boolean) from public;
 revoke all on function sluice.enqueue_names(text[], text[]) from public;
-revoke all on function sluice.enqueue_plain(integer[], integer[], smallint[], text, boolean) from public;
+revoke all on function
+  sluice.enqueue_plain(text[], text[], integer[], integer[], smallint[], text, boolean) from public;
 
 select sluice.create_job_partitions(7);

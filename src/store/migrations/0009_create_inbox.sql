@@ -105,7 +105,7 @@ $$;
 -- Takes messages in: key, payload and the job that will process it, or the word that the key is taken. Each item of
 -- "p_jobs" is a job as sluice.enqueue takes it, without its args. As in sluice.claim_jobs, only indexes are good here.
 create function sluice.inbox_receive(
-  p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[],
+  p_inboxes text[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[],
   p_jobs text, p_payloads text, p_notify boolean
 ) returns table (at integer, id bigint, duplicate boolean, differs boolean)
 language plpgsql
@@ -120,6 +120,7 @@ as $$
 #variable_conflict use_column
 declare
   received timestamptz := clock_timestamp();
+  inbox_ids integer[];
   won bigint[] := '{}';
   more bigint[];
   -- By position: the message of the key, the payload that it came with, and the message again where it is new.
@@ -133,6 +134,12 @@ begin
   if to_regclass('sluice.inbox_message_' || to_char(received at time zone 'UTC', 'YYYYMMDD')) is null then
     perform sluice.create_inbox_partitions(7);
   end if;
+  -- By name each time: after a restore, ids that a process remembers may be those of other inboxes.
+  inbox_ids := array(select (select b.id from sluice.inbox b where b.name = n) from unnest(p_inboxes) n);
+  if array_position(inbox_ids, null) is not null then
+    perform sluice.inbox_id(n) from (select distinct n from unnest(p_inboxes) n order by n) g;
+    inbox_ids := array(select (select b.id from sluice.inbox b where b.name = n) from unnest(p_inboxes) n);
+  end if;
   -- A key may expire between two looks; each look is a statement with a snapshot of its own.
   for round in 1 .. 20 loop
     -- In one order, so that two who take in the same keys cannot wait for each other.
@@ -142,7 +149,7 @@ begin
         received + g.keep_ms * interval '1 millisecond'
       from (
         select distinct on (g.inbox_id, g.key_hash) g.*
-        from unnest(p_inbox_ids, p_key_hashes, p_payload_hashes, p_keep_ms) with ordinality
+        from unnest(inbox_ids, p_key_hashes, p_payload_hashes, p_keep_ms) with ordinality
           g(inbox_id, key_hash, payload_hash, keep_ms, n)
         where not exists (select from sluice.inbox_key k where k.inbox_id = g.inbox_id and k.key_hash = g.key_hash)
         order by g.inbox_id, g.key_hash, g.n
@@ -158,7 +165,7 @@ begin
     from (
       select g.n, k.message_id, k.payload_hash,
         row_number() over (partition by g.inbox_id, g.key_hash order by g.n) as nth
-      from unnest(p_inbox_ids, p_key_hashes) with ordinality g(inbox_id, key_hash, n)
+      from unnest(inbox_ids, p_key_hashes) with ordinality g(inbox_id, key_hash, n)
       left join sluice.inbox_key k on k.inbox_id = g.inbox_id and k.key_hash = g.key_hash
     ) l;
     exit when array_position(found, null) is null;
@@ -177,7 +184,7 @@ begin
     select array_agg(e.id order by e.at) into job_ids from sluice.enqueue(jobs, p_notify, true) e;
     insert into sluice.inbox_message (id, inbox_id, job_id, received_at, key, payload)
     select g.id, g.inbox_id, job_ids[row_number() over (order by g.n)], received, g.key, g.payload
-    from rows from (unnest(fresh), unnest(p_inbox_ids), unnest(p_keys), jsonb_array_elements(p_payloads::jsonb))
+    from rows from (unnest(fresh), unnest(inbox_ids), unnest(p_keys), jsonb_array_elements(p_payloads::jsonb))
       with ordinality g(id, inbox_id, key, payload, n)
     where g.id is not null;
   end if;
@@ -186,7 +193,7 @@ begin
   if stored <> p_payload_hashes then
     insert into sluice.inbox_difference (inbox_id, key_hash, payload_hash, received_at, payload)
     select g.inbox_id, g.key_hash, g.payload_hash, received, g.payload
-    from rows from (unnest(p_inbox_ids), unnest(p_key_hashes), unnest(p_payload_hashes), unnest(stored),
+    from rows from (unnest(inbox_ids), unnest(p_key_hashes), unnest(p_payload_hashes), unnest(stored),
       jsonb_array_elements(p_payloads::jsonb)) g(inbox_id, key_hash, payload_hash, stored, payload)
     where g.payload_hash <> g.stored
       and (select count(*) from (select from sluice.inbox_difference d
@@ -206,6 +213,6 @@ revoke all on function sluice.create_inbox_partitions(integer) from public;
 revoke all on function sluice.drop_inbox_partitions(integer, integer) from public;
 revoke all on function sluice.inbox_id(text) from public;
 revoke all on function
-  sluice.inbox_receive(integer[], uuid[], uuid[], bigint[], text[], text, text, boolean) from public;
+  sluice.inbox_receive(text[], uuid[], uuid[], bigint[], text[], text, text, boolean) from public;
 
 select sluice.create_inbox_partitions(7);

@@ -4,7 +4,6 @@ const claims = 'src/jobs/claims.ts'
 const schema = 'src/store/migrations/0006_create_jobs.sql'
 const guards = 'test/jobs/claim-guards.test.ts'
 const lost = 'test/jobs/lost-answers.test.ts'
-const strays = 'test/jobs/stray-claims.test.ts'
 
 const markedUnguarded = {
   file: schema,
@@ -57,7 +56,7 @@ export const jobClaims: readonly Mutant[] = [
     edits: [
       {
         file: schema,
-        from: 'and not (listed @> j.id) and j.class_id = any(p_class_ids)',
+        from: 'and not (listed @> j.id) and j.class_id = any(class_ids)',
         to: 'and not (listed @> j.id)',
       },
     ],
@@ -66,7 +65,7 @@ export const jobClaims: readonly Mutant[] = [
   {
     name: 'unknown-next-job-claimed',
     breaks: 'a job waits for a worker that knows it: jobs of any name are claimed when they are next in line',
-    edits: [{ file: schema, from: 'j.crashes = 0 and j.class_id = any(p_class_ids)', to: 'j.crashes = 0' }],
+    edits: [{ file: schema, from: 'j.crashes = 0 and j.class_id = any(class_ids)', to: 'j.crashes = 0' }],
     caughtBy: {
       file: guards,
       test: 'a worker leaves a job alone that is next in line and whose name it does not know',
@@ -78,7 +77,7 @@ export const jobClaims: readonly Mutant[] = [
     edits: [
       {
         file: schema,
-        from: 'and j.claim_id is null\n          and j.class_id = any(p_class_ids)\n        order by j.run_at',
+        from: 'and j.claim_id is null\n          and j.class_id = any(class_ids)\n        order by j.run_at',
         to: 'and j.claim_id is null\n        order by j.run_at',
       },
     ],
@@ -154,7 +153,7 @@ export const jobClaims: readonly Mutant[] = [
   {
     name: 'claims-floor-outlives-server',
     breaks: 'a new job has one holder: after a crash of the server, claims below a remembered floor are not seen',
-    edits: [{ file: schema, from: 'case when l.id = p_life then p_claims_floor else 0 end', to: 'p_claims_floor' }],
+    edits: [{ file: schema, from: 'case when l.id || era = p_life and', to: 'case when' }],
     caughtBy: {
       file: 'test/jobs/claim-and-complete.test.ts',
       test: 'after a crash of the server, what a worker remembers of claims counts for nothing',
@@ -182,75 +181,6 @@ export const jobClaims: readonly Mutant[] = [
     caughtBy: {
       file: 'test/faults/server-crash.test.ts',
       test: 'a claim is on disk before anybody begins, and nobody gets the same job twice',
-    },
-  },
-  {
-    name: 'claims-handed-over-late',
-    breaks: 'what was claimed is run: claims are handed over when the whole round is over, and lost when it fails',
-    edits: [
-      { file: claims, from: '      receive(claimed)\n    }', to: '      late.push(claimed)\n    }' },
-      {
-        file: claims,
-        from: 'let [count, suspected] = [0, false]',
-        to: 'let [count, suspected] = [0, false]\n    const late: Claimed[] = []',
-      },
-      {
-        file: claims,
-        from: '    return count\n',
-        to: '    for (const claimed of late) receive(claimed)\n    return count\n',
-      },
-    ],
-    caughtBy: { file: strays, test: 'jobs that were claimed run, although a later claim of the same round fails' },
-  },
-  {
-    name: 'strays-kept',
-    breaks: 'nothing stays claimed unheard: a worker does not look for claims in its name that it does not know',
-    edits: [{ file: 'src/jobs/crew.ts', from: '      this.#returnStrays(shift),\n', to: '' }],
-    caughtBy: { file: strays, test: 'a worker gives back what is claimed in its name and unknown to it' },
-  },
-  {
-    name: 'strays-of-others-freed',
-    breaks: 'a claim is ended by its holder: a worker gives back what is claimed in the name of others',
-    edits: [
-      {
-        file: 'src/store/jobs/claim.ts',
-        from: 'from sluice.job_claim where worker_id = $1',
-        to: 'from sluice.job_claim where $1::uuid is not null',
-      },
-    ],
-    caughtBy: { file: strays, test: 'a worker leaves the claims of others alone' },
-  },
-  {
-    name: 'claim-on-its-way-freed',
-    breaks: 'a claimed job has one holder: a claim whose answer is on its way is taken for a stray and given back',
-    edits: [{ file: claims, from: '!this.#asked.has(id) && ', to: '' }],
-    caughtBy: { file: strays, test: 'a claim whose answer is on its way is no stray' },
-  },
-  {
-    name: 'claim-freed-before-its-ending',
-    breaks: 'a job that has ended is not run again: its claim is given back while its ending is on its way',
-    edits: [
-      {
-        file: 'src/jobs/completer.ts',
-        from: 'return this.#held.has(claimId)',
-        to: 'return this.#claims.has(claimId)',
-      },
-    ],
-    caughtBy: { file: strays, test: 'a claim is no stray until the ending of its last job is written' },
-  },
-  {
-    name: 'tokens-taken-by-the-clock',
-    breaks: 'a queue with a rate goes on after a failover: a clock that is behind makes the tokens negative',
-    edits: [
-      {
-        file: 'src/store/jobs/claim.ts',
-        from: 'greatest(0, extract(epoch from clock_timestamp() - tokens_at))',
-        to: 'extract(epoch from clock_timestamp() - tokens_at)',
-      },
-    ],
-    caughtBy: {
-      file: strays,
-      test: 'a queue whose tokens were counted by a clock ahead of ours grants none, and no less',
     },
   },
 ]

@@ -1,0 +1,121 @@
+import type { Mutant } from '../mutant.ts'
+
+const claims = 'src/jobs/claims.ts'
+const schema = 'src/store/migrations/0006_create_jobs.sql'
+const restored = 'test/jobs/restored-ids.test.ts'
+const strays = 'test/jobs/stray-claims.test.ts'
+
+/** Guards of what a worker believes to be its own: claims that it never heard of, and ids from before a restore. */
+export const jobOwnership: readonly Mutant[] = [
+  {
+    name: 'claims-handed-over-late',
+    breaks: 'what was claimed is run: claims are handed over when the whole round is over, and lost when it fails',
+    edits: [
+      { file: claims, from: '      receive(claimed)\n    }', to: '      late.push(claimed)\n    }' },
+      {
+        file: claims,
+        from: 'let [count, suspected] = [0, false]',
+        to: 'let [count, suspected] = [0, false]\n    const late: Claimed[] = []',
+      },
+      {
+        file: claims,
+        from: '    return count\n',
+        to: '    for (const claimed of late) receive(claimed)\n    return count\n',
+      },
+    ],
+    caughtBy: { file: strays, test: 'jobs that were claimed run, although a later claim of the same round fails' },
+  },
+  {
+    name: 'strays-kept',
+    breaks: 'nothing stays claimed unheard: a worker does not look for claims in its name that it does not know',
+    edits: [{ file: 'src/jobs/crew.ts', from: '      this.#returnStrays(shift),\n', to: '' }],
+    caughtBy: { file: strays, test: 'a worker gives back what is claimed in its name and unknown to it' },
+  },
+  {
+    name: 'strays-of-others-freed',
+    breaks: 'a claim is ended by its holder: a worker gives back what is claimed in the name of others',
+    edits: [
+      {
+        file: 'src/store/jobs/claim.ts',
+        from: 'from sluice.job_claim where worker_id = $1',
+        to: 'from sluice.job_claim where $1::uuid is not null',
+      },
+    ],
+    caughtBy: { file: strays, test: 'a worker leaves the claims of others alone' },
+  },
+  {
+    name: 'claim-on-its-way-freed',
+    breaks: 'a claimed job has one holder: a claim whose answer is on its way is taken for a stray and given back',
+    edits: [{ file: claims, from: '!this.#asked.has(id) && ', to: '' }],
+    caughtBy: { file: strays, test: 'a claim whose answer is on its way is no stray' },
+  },
+  {
+    name: 'claim-freed-before-its-ending',
+    breaks: 'a job that has ended is not run again: its claim is given back while its ending is on its way',
+    edits: [
+      {
+        file: 'src/jobs/completer.ts',
+        from: 'return this.#held.has(claimId)',
+        to: 'return this.#claims.has(claimId)',
+      },
+    ],
+    caughtBy: { file: strays, test: 'a claim is no stray until the ending of its last job is written' },
+  },
+  {
+    name: 'tokens-taken-by-the-clock',
+    breaks: 'a queue with a rate goes on after a failover: a clock that is behind makes the tokens negative',
+    edits: [
+      {
+        file: 'src/store/jobs/claim.ts',
+        from: 'greatest(0, extract(epoch from clock_timestamp() - tokens_at))',
+        to: 'extract(epoch from clock_timestamp() - tokens_at)',
+      },
+    ],
+    caughtBy: {
+      file: strays,
+      test: 'a queue whose tokens were counted by a clock ahead of ours grants none, and no less',
+    },
+  },
+  {
+    name: 'claims-floor-outlives-restore',
+    breaks: 'a new job has one holder: after a restore, claims below a floor of the old tables are not seen',
+    edits: [
+      {
+        file: schema,
+        from: "era text := ' ' || extract(epoch from pg_postmaster_start_time()) || ' ' || pg_relation_filenode('sluice.job_claim');",
+        to: "era text := '';",
+      },
+    ],
+    caughtBy: {
+      file: restored,
+      test: 'what a worker remembers of claims counts for nothing when the table of claims was made anew',
+    },
+  },
+  {
+    name: 'claims-floor-above-numbers',
+    breaks: 'a new job has one holder: a floor is believed that is above all numbers of claims that were given out',
+    edits: [{ file: schema, from: ' and p_claims_floor <= s.last_value + s.is_called::integer', to: '' }],
+    caughtBy: {
+      file: restored,
+      test: 'what a worker remembers of claims counts for nothing when numbers of claims are given out again',
+    },
+  },
+  {
+    name: 'misplaced-job-run',
+    breaks: 'a worker runs jobs of its own queues alone: after a restore it runs what has the old id of its queue',
+    edits: [{ file: 'src/jobs/crew.ts', from: 'if (misplaced.has(job)) {', to: 'if (misplaced.size < 0) {' }],
+    caughtBy: {
+      file: restored,
+      test: 'after the ids of two queues have changed places, a worker runs nothing of the queue that is not its own',
+    },
+  },
+  {
+    name: 'definitions-told-once',
+    breaks: 'SQL callers get the defaults of definitions: a worker does not tell them to a schema that was made anew',
+    edits: [{ file: claims, from: 'if (missing) this.#opened = false', to: '' }],
+    caughtBy: {
+      file: restored,
+      test: 'jobs go on after the schema was dropped and made anew under a worker',
+    },
+  },
+]
