@@ -22,17 +22,19 @@ export class Attempt {
   readonly definition: JobDefinition
   readonly queue: string
   readonly waitMs: number
+  readonly clockMs: number
   readonly stop: Stop = new Stop()
   /** When its handler began, on the monotonic clock. */
   since = 0
   /** Its end is known; what its handler still does is nobody's business. */
   ended = false
 
-  constructor(job: ClaimedJob, { claimId, definition, queue, now }: Origin) {
+  constructor(job: ClaimedJob, { claimId, definition, queue, now, clockMs }: Origin) {
     this.job = job
     this.claimId = claimId
     this.definition = definition
     this.queue = queue
+    this.clockMs = clockMs
     this.waitMs = Math.min(maxWaitMs, Math.max(0, Math.round(now - job.runAt)))
   }
 
@@ -56,6 +58,16 @@ interface Origin {
   definition: JobDefinition
   queue: string
   now: number
+  /** What to add to a time of our monotonic clock to have the server's. */
+  clockMs: number
+}
+
+/** So far the server's clock may be from what we think it is: it may be set, or be another server's after a failover. */
+const clockDoubtMs = 60_000
+
+/** The earliest time on the server's clock at which something can have happened that began here at that moment. */
+export function serverTimeOf({ clockMs }: Attempt, atMs: number): number {
+  return clockMs + atMs - clockDoubtMs
 }
 
 /** Why a running attempt was told to stop. */

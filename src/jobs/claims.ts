@@ -22,6 +22,8 @@ import { shuffle } from './prefetch.ts'
 export interface Claimed {
   claimId: string
   jobs: ClaimedJob[]
+  /** What is between the server's clock and our monotonic one, and a little less: the answer took its time. */
+  clockMs: number
   /** Of these, jobs of another queue than they were asked of: the ids of queues have changed. They must not run here. */
   misplaced: ReadonlySet<ClaimedJob>
 }
@@ -181,7 +183,7 @@ export class Claims {
     const began = performance.now()
     const order = { ...asked, claimId, names, queueIds, lanes, floor: this.#floor }
     this.#asked.add(claimId)
-    const { jobs, floor, missing } = await claim(this.#ear ?? this.#database.control, order)
+    const { jobs, floor, missing, serverMs } = await claim(this.#ear ?? this.#database.control, order)
       .catch((error: unknown) => {
         this.#doubtful.set(claimId, performance.now())
         throw error
@@ -196,7 +198,8 @@ export class Claims {
     const asWanted = new Map(queues.map(({ id, name }) => [id, name]))
     const misplaced = new Set(jobs.filter(({ queueId, queue }) => asWanted.get(queueId) !== queue))
     if (misplaced.size > 0) this.#refreshedAt = -Infinity
-    return { claimId, jobs: jobs.toSorted((a, b) => a.priority - b.priority || a.id - b.id), misplaced }
+    const clockMs = serverMs - performance.now()
+    return { claimId, jobs: jobs.toSorted((a, b) => a.priority - b.priority || a.id - b.id), clockMs, misplaced }
   }
 
   /**

@@ -2,10 +2,10 @@ import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
-import { completedBy } from '../store/jobs/settle.ts'
+import { completedBy, type JobClaim, type Span } from '../store/jobs/settle.ts'
 import { classify, sqlstate } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { unstorable, type Attempt } from './attempt.ts'
+import { serverTimeOf, unstorable, type Attempt } from './attempt.ts'
 import { writeEndings, type Ending } from './endings.ts'
 import { reportBatches } from './members.ts'
 
@@ -29,6 +29,16 @@ interface Deps {
 
 /** So many endings go into one statement. */
 const atOnce = 1_000
+/** History is asked about so much time at once: some 100,000 rows where it is busy. */
+const recallMs = 300_000
+/** So often, before what cannot be found out counts as lost. Nothing but what is told of it depends on that. */
+const mostRecalls = 10
+
+/** What is known after a write: which endings were still ours, and whether others may have been written before. */
+interface Written {
+  kept: Set<number>
+  inDoubt: boolean
+}
 
 /**
  * Writes endings down, all that have come while the last statement was under way in one go. Each is compared with the
@@ -43,6 +53,7 @@ export class Completer {
   #due: Due[] = []
   #emptyClaims: string[] = []
   #flushing: Promise<void> | undefined
+  readonly #recalls = new Set<Promise<void>>()
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -81,6 +92,9 @@ export class Completer {
       this.#flushing ??= this.#flush()
       await Promise.race([this.#flushing, sleep(1_000, signal)])
     }
+    while (this.#recalls.size > 0 && !signal.aborted) {
+      await Promise.race([Promise.all(this.#recalls), sleep(1_000, signal)])
+    }
   }
 
   async #flush(): Promise<void> {
@@ -91,9 +105,13 @@ export class Completer {
       // A claim goes with its last job, not before: without it, others would take the rest for unclaimed.
       for (const { ending } of batch) this.#leave(ending.claimId)
       const emptyClaims = this.#emptyClaims.splice(0)
-      const kept = await this.#persist(batch, emptyClaims)
+      const began = performance.now()
+      const { kept, inDoubt } = await this.#persist(batch, emptyClaims)
       for (const claimId of emptyClaims) this.#held.delete(claimId)
-      for (const { attempt, ending } of batch) this.#deps.onSettled(attempt, ending, kept.has(ending.id))
+      const gone = batch.filter(({ ending }) => !kept.has(ending.id))
+      for (const due of batch) if (kept.has(due.ending.id)) this.#settle(due, true)
+      if (!inDoubt) for (const due of gone) this.#settle(due, false)
+      else if (gone.length > 0) this.#recallLater(gone, began)
     }
     this.#flushing = undefined
   }
@@ -117,18 +135,15 @@ export class Completer {
     }
   }
 
-  async #persist(batch: Due[], emptyClaims: string[]): Promise<Set<number>> {
-    const kept = new Set<number>()
+  #settle({ attempt, ending }: Due, kept: boolean): void {
+    this.#deps.onSettled(attempt, ending, kept)
+  }
+
+  async #persist(batch: Due[], emptyClaims: string[]): Promise<Written> {
     for (let attempt = 1; ; attempt++) {
       try {
-        // After a lost answer, what had been written is no longer ours; history tells it apart from what was lost.
-        if (attempt > 1) await this.#recall(batch, kept)
-        for (const id of await this.#write(
-          batch.filter(({ ending }) => !kept.has(ending.id)),
-          emptyClaims,
-        ))
-          kept.add(id)
-        return kept
+        // Again after a lost answer: what had been written is not ours any more, and nothing happens to it.
+        return { kept: new Set(await this.#write(batch, emptyClaims)), inDoubt: attempt > 1 }
       } catch (error) {
         const waitMs = backoffMs(attempt, { baseMs: 50, maxMs: 5_000 }, Math.random())
         const lost = { purpose: 'job completion', error: errorRecord(error), attempt, waitMs }
@@ -140,26 +155,63 @@ export class Completer {
   }
 
   /** Endings that the database refuses: each goes alone, and the one at fault becomes an ending that can be stored. */
-  async #isolate(batch: Due[], emptyClaims: string[], cause: unknown): Promise<Set<number>> {
+  async #isolate(batch: Due[], emptyClaims: string[], cause: unknown): Promise<Written> {
     const [first, ...others] = batch
-    if (first === undefined || (others.length === 0 && first.isolated === true)) return new Set()
+    const kept = new Set<number>()
+    if (first === undefined || (others.length === 0 && first.isolated === true)) return { kept, inDoubt: true }
     if (others.length === 0) {
       first.ending = unstorable(first.attempt, cause)
       first.isolated = true
       return this.#persist([first], emptyClaims)
     }
-    const kept = await this.#persist([first], [])
-    for (const due of others) {
+    for (const due of batch) {
       const empty = due === others.at(-1) ? emptyClaims : []
-      for (const id of await this.#persist([due], empty)) kept.add(id)
+      for (const id of (await this.#persist([due], empty)).kept) kept.add(id)
     }
-    return kept
+    return { kept, inDoubt: true }
   }
 
-  async #recall(batch: Due[], kept: Set<number>): Promise<void> {
-    const completed = batch.filter(({ ending }) => ending.kind === 'completed').map(({ ending }) => ending)
-    const { control } = this.#deps.database
-    for (const { id } of await completedBy(control, { claims: completed })) kept.add(id)
+  /** Finds out what became of endings whose answer was lost, beside all that is still to be written. */
+  #recallLater(gone: readonly Due[], beganMs: number): void {
+    const recall = this.#recall(gone, beganMs).finally(() => this.#recalls.delete(recall))
+    this.#recalls.add(recall)
+  }
+
+  /**
+   * What had been written and what others had taken over look the same to a second write. History tells them apart: it
+   * is read from the first write on, in small spans of time, because it may hold millions of jobs.
+   */
+  async #recall(gone: readonly Due[], beganMs: number): Promise<void> {
+    const left = new Set(gone)
+    const settle = (kept: boolean) => (due: Due) => {
+      left.delete(due)
+      this.#settle(due, kept)
+    }
+    gone.filter(({ ending }) => ending.kind !== 'completed').forEach(settle(false))
+    const times = [...left].map(({ attempt }) => serverTimeOf(attempt, beganMs))
+    const [from, until] = [Math.min(...times), Math.max(...times) + performance.now() - beganMs]
+    for (let fromMs = from; left.size > 0 && fromMs <= until; fromMs += recallMs) {
+      const toMs = fromMs + recallMs
+      const found = await this.#completed([...left], toMs > until ? { fromMs } : { fromMs, toMs })
+      const keys = new Set(found.map(keyOf))
+      for (const due of left) if (keys.has(keyOf(due.ending))) settle(true)(due)
+    }
+    left.forEach(settle(false))
+  }
+
+  async #completed(due: readonly Due[], span: Span): Promise<JobClaim[]> {
+    const claims = due.map(({ ending }) => ending)
+    for (let attempt = 1; attempt <= mostRecalls; attempt++) {
+      try {
+        return await completedBy(this.#deps.database.control, { claims, ...span })
+      } catch (error) {
+        const waitMs = backoffMs(attempt, { baseMs: 50, maxMs: 5_000 }, Math.random())
+        const lost = { purpose: 'job completion', error: errorRecord(error), attempt, waitMs }
+        this.#deps.telemetry.emit('connection.lost', lost)
+        await sleep(waitMs)
+      }
+    }
+    return []
   }
 
   async #write(batch: Due[], emptyClaims: string[]): Promise<number[]> {
@@ -175,6 +227,8 @@ export class Completer {
     return ids
   }
 }
+
+const keyOf = ({ id, claimId }: JobClaim): string => `${id} ${claimId}`
 
 /** The database, or our own code, cannot take what was to be written: it is no use to say it again. */
 function isRefusal(error: unknown): boolean {

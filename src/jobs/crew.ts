@@ -189,12 +189,12 @@ export class JobCrew implements Crew {
     return count >= Math.max(1, Math.floor(limit / 2)) || this.#hinted
   }
 
-  #receive({ claimId, jobs, misplaced }: Claimed): void {
+  #receive({ claimId, jobs, clockMs, misplaced }: Claimed): void {
     this.#completer?.opened(claimId, jobs.length)
     const now = Date.now()
     for (const job of jobs) {
       const definition = this.#claims.definitionOf(job)
-      const attempt = new Attempt(job, { claimId, definition, queue: job.queue, now })
+      const attempt = new Attempt(job, { claimId, definition, queue: job.queue, now, clockMs })
       if (isSuspect(job)) this.#suspects += 1
       if (misplaced.has(job)) {
         this.#completer?.end(attempt, released(attempt))

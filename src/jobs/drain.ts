@@ -99,10 +99,11 @@ class Bench {
     const taken: Attempt[] = []
     const now = Date.now()
     const order = { workerId: this.#workerId, limit: 1, free: 1, suspects: 1, hinted: true }
-    await claims.take(order, ({ claimId, jobs }) => {
+    await claims.take(order, ({ claimId, jobs, clockMs }) => {
       this.#open.set(claimId, jobs.length)
       for (const job of jobs) {
-        taken.push(new Attempt(job, { claimId, definition: claims.definitionOf(job), queue: job.queue, now }))
+        const definition = claims.definitionOf(job)
+        taken.push(new Attempt(job, { claimId, definition, queue: job.queue, now, clockMs }))
       }
     })
     return taken

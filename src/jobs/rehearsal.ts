@@ -105,7 +105,7 @@ function attemptOf(definition: JobDefinition, job: NewJob, attempt: number): Att
       cancelling: null,
       batchId: null,
     },
-    { claimId: '', definition, queue, now },
+    { claimId: '', definition, queue, now, clockMs: 0 },
   )
 }
 

@@ -6,7 +6,7 @@ import type { Database } from '../store/database.ts'
 import * as settle from '../store/jobs/settle.ts'
 import { classify } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { ConnectionBroken, endingOf, type Attempt } from './attempt.ts'
+import { ConnectionBroken, endingOf, serverTimeOf, type Attempt } from './attempt.ts'
 import { writeEndings, type Ending } from './endings.ts'
 import { reportBatches } from './members.ts'
 
@@ -47,7 +47,8 @@ export async function runInTransaction(
     return written
   } catch (error) {
     if (classify(error) !== 'connection') throw error
-    if ((await outcomeInDoubt(database, claim)) === 'rolled back') {
+    const fromMs = serverTimeOf(attempt, began)
+    if ((await outcomeInDoubt(database, claim, fromMs)) === 'rolled back') {
       throw handlerFailed ? error : new ConnectionBroken(errorRecord(error).message, { cause: error })
     }
     return { ending: endingOf(undefined, attempt, Math.round(performance.now() - began)), admitted: 0 }
@@ -66,11 +67,15 @@ function watched(connection: Connection): [Connection, isBroken: () => boolean] 
 }
 
 /** After a broken connection only the job's row knows whether the COMMIT took effect. Waits for the doubt to end. */
-async function outcomeInDoubt(database: Database, claim: settle.JobClaim): Promise<'committed' | 'rolled back'> {
+async function outcomeInDoubt(
+  database: Database,
+  claim: settle.JobClaim,
+  fromMs: number,
+): Promise<'committed' | 'rolled back'> {
   for (let attempt = 1; ; attempt++) {
     try {
       if ((await settle.held(database.control, { claims: [claim] })).length === 1) return 'rolled back'
-      if ((await settle.completedBy(database.control, { claims: [claim] })).length === 1) return 'committed'
+      if ((await settle.completedBy(database.control, { claims: [claim], fromMs })).length === 1) return 'committed'
       throw new JobLost()
     } catch (error) {
       if (error instanceof JobLost || !['connection', 'retry', 'hold'].includes(classify(error))) throw error

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { planned } from '../../src/index.ts'
-import { drained } from '../support/jobs.ts'
+import { drained, openClient } from '../support/jobs.ts'
 import { callbacks, gated, member, notes, over, place, plain } from './place.ts'
 
 test('the sweep repairs counters that were changed by hand', async () => {
@@ -50,4 +50,32 @@ test('members that left no trace count as failed, and those that are dead stay d
   expect(await over(at, id)).toMatchObject({ state: 'failed', total: 3, succeeded: 1, failed: 2 })
   await drained(at.db)
   expect(await notes(at)).toEqual(['completed 1', 'died 1'])
+})
+
+test('a batch whose counters agree with its members is mended without a look at history', async () => {
+  await using at = await place()
+  const batch = await at.worker.sluice.batches.open(callbacks(1))
+  await batch.addMany(plain, [undefined, undefined, undefined])
+  await at.worker.sluice.start()
+  await drained(at.db)
+  await at.worker.sluice.stop()
+  // Nobody has settled it: the net is what does.
+  await at.db.query('update sluice.job_batch set sealed_at = clock_timestamp()')
+  await using client = await openClient(at.db.workerUrl)
+  await client.query('begin')
+
+  const { rows } = await client.query<{ news: { event: string; succeeded?: number }[] }>(
+    'select sluice.mend_job_batch($1, 7) as news',
+    [batch.id],
+  )
+
+  expect(rows[0]?.news).toContainEqual(
+    expect.objectContaining({ event: 'finished', total: 3, succeeded: 3, failed: 0 }),
+  )
+  const { rows: counts } = await client.query(
+    `select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::int as read
+     from pg_stat_xact_user_tables where schemaname = 'sluice' and relname like 'job\\_history%'`,
+  )
+  expect(counts).toEqual([{ read: 0 }])
+  await client.query('rollback')
 })

@@ -24,8 +24,10 @@ async function attemptsOf(db: TestDatabase, { control }: Database): Promise<Atte
   const lanes = [{ queueId, priority: 1, floor: 0 }]
   const order = { claimId: '1', workerId, names: ['plain'], queueIds: [queueId], lanes }
   const floor = { life: null, seq: '0' }
-  const { jobs } = await claim(control, { ...order, limit: 10, free: 10, suspects: 1, floor })
-  return jobs.map((job) => new Attempt(job, { claimId: '1', definition: plain, queue: 'default', now: Date.now() }))
+  const { jobs, serverMs } = await claim(control, { ...order, limit: 10, free: 10, suspects: 1, floor })
+  const clockMs = serverMs - performance.now()
+  const origin = { claimId: '1', definition: plain, queue: 'default', now: Date.now(), clockMs }
+  return jobs.map((job) => new Attempt(job, origin))
 }
 
 test('nobody takes over a transactional job while its transaction is open', async () => {

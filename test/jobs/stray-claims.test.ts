@@ -112,9 +112,9 @@ test('a claim is no stray until the ending of its last job is written', async ()
   const telemetry = new Telemetry()
   const completer = new Completer({ database, telemetry, workerId, onAdmitted: () => undefined, onSettled })
   const attempts: Attempt[] = []
-  await claims.take(order, ({ claimId, jobs }) => {
+  await claims.take(order, ({ claimId, jobs, clockMs }) => {
     completer.opened(claimId, jobs.length)
-    const origin = { claimId, definition: plain, queue: 'default', now: Date.now() }
+    const origin = { claimId, definition: plain, queue: 'default', now: Date.now(), clockMs }
     attempts.push(...jobs.map((job) => new Attempt(job, origin)))
   })
   const [attempt = expect.unreachable()] = attempts

@@ -75,6 +75,8 @@ export interface ClaimOrder {
 export interface ClaimAnswer {
   jobs: ClaimedJob[]
   floor: ClaimsFloor
+  /** The server's clock, in milliseconds since 1970. */
+  serverMs: number
   /** Some name that was asked for is not in the database: it is another one than before, or a copy. */
   missing: boolean
 }
@@ -99,6 +101,7 @@ export async function claim(connection: StoreConnection, order: ClaimOrder): Pro
   return {
     jobs: jobs === null ? [] : (JSON.parse(jobs) as Sent[]).map((sent) => receive(sent, order.names, queues)),
     floor: claimed === undefined ? order.floor : { life: claimed.life, seq: claimed.claims_floor },
+    serverMs: claimed?.server_ms ?? 0,
     missing: claimed?.missing ?? false,
   }
 }
@@ -109,11 +112,12 @@ interface ClaimRow {
   missing: boolean
   life: string | null
   claims_floor: string
+  server_ms: number
 }
 
 const claimJobs = statement<ClaimOrder, ClaimRow>(
   'job.claim',
-  `select jobs, queues, missing, life, claims_floor::text from sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  `select jobs, queues, missing, life, claims_floor::text, server_ms from sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   (o) => [
     o.claimId,
     o.workerId,

@@ -173,11 +173,37 @@ export const held = statement<{ claims: readonly JobClaim[] }, { id: number }>(
   ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
 )
 
-/** Which of these claims ended their job with success. */
-export const completedBy = statement<{ claims: readonly JobClaim[] }, { id: number }>(
-  'job.completedBy',
-  `select h.id
-   from sluice.job_history h
-   join unnest($1::bigint[], $2::bigint[]) c(id, claim_id) on c.id = h.id and c.claim_id = h.claim_id`,
-  ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
+/** A span of the server's time, in milliseconds since 1970; without an end, up to whatever its clock says. */
+export interface Span {
+  fromMs: number
+  toMs?: number
+}
+
+/**
+ * Which of these claims ended their job with success in a span of time. The span bounds what is read: history may hold
+ * millions of jobs and has no index on their ids.
+ */
+export async function completedBy(
+  connection: StoreConnection,
+  { claims, ...span }: { claims: readonly JobClaim[] } & Span,
+): Promise<JobClaim[]> {
+  const rows = await completedJobs(connection, { claims, ...span })
+  const found = new Set(rows.map(({ id, claim_id }) => `${id} ${claim_id}`))
+  return claims.filter(({ id, claimId }) => found.has(`${id} ${claimId}`))
+}
+
+const completedJobs = statement<
+  { claims: readonly JobClaim[] } & Span,
+  { id: number | string; claim_id: number | string }
+>(
+  'job.completedJobs',
+  `select id, claim_id::text
+   from sluice.completed_jobs($1, $2, to_timestamp($3::float8 / 1000),
+     coalesce(to_timestamp($4::float8 / 1000), 'infinity'))`,
+  ({ claims, fromMs, toMs }) => [
+    list(claims.map((c) => c.id)),
+    list(claims.map((c) => c.claimId)),
+    fromMs,
+    toMs ?? null,
+  ],
 )

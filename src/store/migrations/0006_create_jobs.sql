@@ -248,7 +248,7 @@ create function sluice.claim_jobs(
   p_claim_id bigint, p_worker_id uuid, p_classes text[], p_queue_ids integer[], p_lane_queues integer[],
   p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer,
   p_life text, p_claims_floor bigint, out jobs text, out queues text, out missing boolean, out life text,
-  out claims_floor bigint
+  out claims_floor bigint, out server_ms double precision
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -402,6 +402,7 @@ begin
         limit room) j
       limit room) j;
   end if;
+  server_ms := date_part('epoch', clock_timestamp()) * 1000;
   missing := array_position(class_ids, null) is not null;
   if marked is null and fresh is null then
     return;
@@ -511,6 +512,25 @@ begin
     select string_agg(d.id::text, ','), array_agg(distinct d.key_hash::text) filter (where d.key_hash is not null),
       array_agg(d.batch_id) filter (where d.batch_id is not null)
     from done d;
+end
+$$;
+
+-- Which of these jobs ended with success in a span of time, and under which claims. History has no index on ids: it is
+-- read along its times, and whoever asks says how much of it.
+create function sluice.completed_jobs(p_ids bigint[], p_claim_ids bigint[], p_from timestamptz, p_to timestamptz)
+returns table (id bigint, claim_id bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select h.id, h.claim_id
+    from sluice.job_history h
+    where h.finished_at >= p_from and h.finished_at < p_to and h.id = any(p_ids) and h.claim_id = any(p_claim_ids);
 end
 $$;
 

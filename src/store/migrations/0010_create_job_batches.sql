@@ -536,6 +536,27 @@ begin
 end
 $$;
 
+-- How many members of a batch are in the history of jobs that succeeded.
+create function sluice.count_completed_members(p_id bigint, p_since timestamptz) returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  gone bigint[] := array(
+    select m.id
+    from sluice.job_batch_addition a
+    cross join lateral unnest(a.job_ids) m(id)
+    where a.batch_id = p_id
+      and not exists (select from sluice.job j where j.id = m.id)
+      and not exists (select from sluice.job_dead d where d.batch_id = p_id and d.id = m.id));
+begin
+  return (select count(*) from sluice.job_history h
+    where h.finished_at >= p_since and h.id = any(gone));
+end
+$$;
+
 -- Counts a sealed batch anew from what is there, and settles it: the net under everything above. Successes are only
 -- known for as long as the history of jobs is kept. A member that left no trace at all counts as failed.
 create function sluice.mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb
@@ -565,13 +586,17 @@ begin
     (select count(*) from sluice.job where batch_id = p_id) as live,
     (select count(*) from sluice.job_dead where batch_id = p_id) as dead,
     (select count(*) from sluice.job_dead where batch_id = p_id and outcome in ('dead', 'quarantined')) as died,
-    (select count(*) from sluice.job_history where finished_at >= b.opened_at and id in (select id from member)) as done,
     (select count(*) from sluice.job_batch where parent_id = p_id) as open,
     (select count(*) from sluice.job_batch_history where parent_id = p_id) as closed,
     (select count(*) from sluice.job_batch_history where parent_id = p_id and outcome <> 'succeeded') as bad,
     (select count(*) from sluice.job_batch_history where parent_id = p_id and died > 0) as fallen
   into n;
-  done := n.done;
+  -- The members of which nothing is left have succeeded, or were removed by hand. As a rule the counter of successes says
+  -- the first of all of them. History has no index on ids: since the batch was opened, it may be millions of rows.
+  done := n.jobs - n.live - n.dead;
+  if done + n.closed - n.bad <> b.succeeded then
+    done := sluice.count_completed_members(p_id, b.opened_at);
+  end if;
   if b.opened_at < clock_timestamp() - p_keep_days * interval '1 day' then
     done := greatest(done, least(b.succeeded, n.jobs - n.live - n.dead));
   end if;

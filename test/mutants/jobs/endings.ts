@@ -75,13 +75,26 @@ export const jobEndings: readonly Mutant[] = [
   {
     name: 'job-recalled-without-nonce',
     breaks: 'a stale worker reports nothing as its own: what another worker completed counts as its completion',
-    edits: [{ file: settle, from: 'on c.id = h.id and c.claim_id = h.claim_id', to: 'on c.id = h.id' }],
+    edits: [
+      {
+        file: settle,
+        from: 'claims.filter(({ id, claimId }) => found.has(`${id} ${claimId}`))',
+        to: 'claims.filter(({ id }) => rows.some((row) => Number(row.id) === id))',
+      },
+      { file: schema, from: 'h.id = any(p_ids) and h.claim_id = any(p_claim_ids)', to: 'h.id = any(p_ids)' },
+    ],
     caughtBy: { file: stale, test: 'a stale worker is not told that it completed what another worker completed' },
   },
   {
     name: 'completion-not-recalled',
     breaks: 'a job that ended is not taken for lost: after a lost answer nobody looks into history',
-    edits: [{ file: 'src/jobs/completer.ts', from: 'if (attempt > 1) await this.#recall(batch, kept)', to: '' }],
+    edits: [
+      {
+        file: 'src/jobs/completer.ts',
+        from: 'else if (gone.length > 0) this.#recallLater(gone, began)',
+        to: 'else for (const due of gone) this.#settle(due, false)',
+      },
+    ],
     caughtBy: {
       file: 'test/jobs/lost-answers.test.ts',
       test: 'a worker that loses the answer to an ending finds it in history, and has lost nothing',
@@ -142,7 +155,7 @@ export const jobEndings: readonly Mutant[] = [
     edits: [
       {
         file: 'src/jobs/transactional.ts',
-        from: "if ((await settle.completedBy(database.control, { claims: [claim] })).length === 1) return 'committed'",
+        from: "if ((await settle.completedBy(database.control, { claims: [claim], fromMs })).length === 1) return 'committed'",
         to: '',
       },
     ],

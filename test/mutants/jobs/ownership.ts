@@ -2,6 +2,7 @@ import type { Mutant } from '../mutant.ts'
 
 const claims = 'src/jobs/claims.ts'
 const schema = 'src/store/migrations/0006_create_jobs.sql'
+const recall = 'test/jobs/recall.test.ts'
 const restored = 'test/jobs/restored-ids.test.ts'
 const strays = 'test/jobs/stray-claims.test.ts'
 
@@ -116,6 +117,42 @@ export const jobOwnership: readonly Mutant[] = [
     caughtBy: {
       file: restored,
       test: 'jobs go on after the schema was dropped and made anew under a worker',
+    },
+  },
+  {
+    name: 'recall-reads-all-history',
+    breaks: 'endings are written however large history is: whoever looks for one reads all of it',
+    edits: [{ file: schema, from: 'h.finished_at >= p_from and h.finished_at < p_to and h.id', to: 'h.id' }],
+    caughtBy: {
+      file: recall,
+      test: 'whoever asks what became of an ending reads the minutes since it was first written, not all of history',
+    },
+  },
+  {
+    name: 'recall-holds-up-endings',
+    breaks: 'endings are written however slow history is: they wait until it has said what became of others',
+    edits: [
+      {
+        file: 'src/jobs/completer.ts',
+        from: 'else if (gone.length > 0) this.#recallLater(gone, began)',
+        to: 'else if (gone.length > 0) await this.#recall(gone, began)',
+      },
+    ],
+    caughtBy: { file: recall, test: 'endings are written while history does not say what became of others' },
+  },
+  {
+    name: 'mending-reads-history',
+    breaks: 'mending costs little however large history is: it is read for each batch, also where counters agree',
+    edits: [
+      {
+        file: 'src/store/migrations/0010_create_job_batches.sql',
+        from: 'if done + n.closed - n.bad <> b.succeeded then',
+        to: 'if b.id = p_id then',
+      },
+    ],
+    caughtBy: {
+      file: 'test/batches/mending.test.ts',
+      test: 'a batch whose counters agree with its members is mended without a look at history',
     },
   },
 ]
