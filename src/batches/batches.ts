@@ -26,7 +26,7 @@ import type { Database } from '../store/database.ts'
 import { refuseStale, type Seen } from '../store/expected.ts'
 import { failedMembers, listBatches } from '../store/job-batch-views.ts'
 import * as store from '../store/job-batches.ts'
-import { admit, enqueue, enqueueNames, isolation, type NewJob } from '../store/jobs/enqueue.ts'
+import { enqueue, enqueueNames, isolation, type NewJob } from '../store/jobs/enqueue.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { endMembers } from './cancel.ts'
 import { declare, type BatchOptions, type Declaration } from './declaration.ts'
@@ -93,8 +93,7 @@ export class Batches {
     await learn(database, undefined, [...declaration.callbacks, ...jobs])
     const started = await database.control.transaction((transaction) => this.#runIn(transaction, within))
     const keys = [...new Set(jobs.flatMap(({ key }) => (key === undefined ? [] : [key.name])))]
-    // What this does not let in for want of an answer, the next sweep does.
-    if (keys.length > 0) await admit(database.control, { keys }).catch(() => undefined)
+    await this.#deps.jobs.entrance.admit(database, keys)
     this.#deps.wake()
     return started
   }

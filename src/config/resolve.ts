@@ -4,6 +4,7 @@ import { resolveGovernor } from '../governor/options.ts'
 import type { InboxDefinition } from '../inbox/define.ts'
 import type { JobOptions } from '../jobs/crew.ts'
 import { checkQueueName, type JobDefinition } from '../jobs/define.ts'
+import { mostTransactions } from '../jobs/slots.ts'
 import type { MachineDefinition } from '../machines/define.ts'
 import type { OperationDefinition } from '../operations/define.ts'
 import type { WorkerOptions } from '../operations/worker.ts'
@@ -79,7 +80,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       url: databaseUrl('database', config.database ?? databaseFromEnvironment(env)),
       replica: databaseUrl('replica', config.replica ?? (env['SLUICE_REPLICA_URL'] || undefined)),
       schema: checkSchemaName(config.schema ?? defaults.schema),
-      workSize: concurrency + 1 + Math.min(jobWorker.concurrency, 20) + (config.sweeps?.length ?? 0),
+      workSize: concurrency + 1 + Math.min(jobWorker.concurrency, mostTransactions) + (config.sweeps?.length ?? 0),
       timeouts: {
         statementMs: timeOf('timeouts.statement', timeouts.statement),
         lockMs: timeOf('timeouts.lock', timeouts.lock),

@@ -24,8 +24,10 @@ export class Attempt {
   readonly waitMs: number
   readonly clockMs: number
   readonly stop: Stop = new Stop()
-  /** When its handler began, on the monotonic clock. */
+  /** When its handler began, on the monotonic clock; without the time in which it waited for a connection. */
   since = 0
+  /** It waits for a connection, and its time does not run. */
+  waiting = false
   /** Its end is known; what its handler still does is nobody's business. */
   ended = false
 

@@ -1,3 +1,4 @@
+import { errorRecord } from '../std/error-record.ts'
 import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import {
@@ -10,6 +11,7 @@ import {
   type EnqueuedRow,
   type NewJob,
 } from '../store/jobs/enqueue.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Other processes get a hint at most so often. */
 const hintEveryMs = 5
@@ -21,6 +23,7 @@ export type Unbound = Omit<NewJob, 'args'>
 
 interface Deps {
   database: () => Promise<Database>
+  telemetry: Telemetry
   /** Whether this process works on jobs and could begin one at once. */
   idle: () => boolean
   /** Wakes those who work on jobs in this process. */
@@ -56,8 +59,7 @@ export class Entrance {
     const withHint = needsHint && this.#hintDue()
     const recorded = await record(database, withHint)
     const keys = [...new Set(jobs.flatMap(({ key }) => (key === undefined ? [] : [key.name])))]
-    // What this does not let in for want of an answer, the next sweep does.
-    if (keys.length > 0) await admit(database.control, { keys }).catch(() => undefined)
+    await this.admit(database, keys)
     this.#deps.wake()
     if (needsHint && !withHint) this.#hintLater(database)
     return recorded
@@ -83,6 +85,14 @@ export class Entrance {
   /** Makes new names known before a transaction of our own begins: in it there may be no further connection left. */
   async meet(jobs: readonly Unbound[]): Promise<void> {
     if (this.#unknown(jobs)) await this.#learn(await this.#deps.database(), jobs)
+  }
+
+  /** Lets in what waits for these keys. The jobs are recorded already: what fails here is left to the next sweep. */
+  async admit({ control }: Database, keys: readonly string[]): Promise<void> {
+    await admit(control, { keys }).catch((error: unknown) => {
+      const message = `Jobs with concurrency keys were not let in at once, the next sweep does it: ${errorRecord(error).message}`
+      this.#deps.telemetry.emit('warning', { message })
+    })
   }
 
   /** Says to all workers that there is something to do. */

@@ -6,6 +6,7 @@ import { Context, type ContextTools } from './context.ts'
 import type { BoundJob } from './define.ts'
 import type { Ending } from './endings.ts'
 import { JobOutcome } from './outcomes.ts'
+import { mostTransactions, Slots } from './slots.ts'
 import { JobLost, runInTransaction } from './transactional.ts'
 
 /** How an attempt came out: an ending to write down, one that its own transaction has written, or nothing of ours. */
@@ -30,6 +31,7 @@ export class Runner {
   /** A job may be here twice: one whose claim is lost, while it does not know that yet, and one that is claimed. */
   readonly running = new Set<Attempt>()
   readonly #deps: Deps
+  readonly #transactions = new Slots(mostTransactions)
 
   constructor(deps: Deps) {
     this.#deps = { ...deps, db: deps.database.work }
@@ -86,12 +88,29 @@ export class Runner {
     try {
       const effect = bound.hasEffect ? await heeding(bound.effect(new Context(attempt, this.#deps))) : undefined
       if (effect instanceof JobOutcome) return this.#end(attempt, endingOf(effect, attempt, elapsed(attempt)))
-      const { ending, admitted } = await runInTransaction(this.#deps, attempt, async (tx) =>
-        heeding(bound.perform(new Context(attempt, this.#deps, { tx, effect }))),
+      const { ending, admitted } = await this.#connected(attempt, () =>
+        runInTransaction(this.#deps, attempt, async (tx) =>
+          heeding(bound.perform(new Context(attempt, this.#deps, { tx, effect }))),
+        ),
       )
       this.#end(attempt, { kind: 'written', ending, admitted })
     } catch (error) {
       this.#fail(attempt, error)
+    }
+  }
+
+  /** Waits here for one of our connections: the pool would take a long wait for a database that does not answer. */
+  async #connected<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {
+    const began = performance.now()
+    attempt.waiting = true
+    await this.#transactions.take()
+    try {
+      attempt.waiting = false
+      attempt.since += performance.now() - began
+      if (attempt.stop.reason !== undefined) throw attempt.stop.reason
+      return await work()
+    } finally {
+      this.#transactions.give()
     }
   }
 

@@ -12,9 +12,10 @@ const shortMs = 1_000
 export async function watchTime(running: ReadonlySet<Attempt>, signal: AbortSignal): Promise<void> {
   for await (const _ of ticks(100, signal)) {
     const now = performance.now()
-    for (const { definition, stop, since } of running) {
+    for (const { definition, stop, since, waiting } of running) {
       const { timeoutMs } = definition
-      if (now - since > timeoutMs) stop.stop(new JobTimeout(`The attempt took longer than ${timeoutMs} ms.`))
+      if (!waiting && now - since > timeoutMs)
+        stop.stop(new JobTimeout(`The attempt took longer than ${timeoutMs} ms.`))
     }
   }
 }

@@ -55,3 +55,21 @@ test('a unique job that is there already is no member, and one refused member ta
   const [refused, taken] = await Promise.allSettled([open.add(plain), jobs.enqueue(plain)])
   expect([refused.status, taken.status]).toEqual(['rejected', 'fulfilled'])
 })
+
+test.each([
+  ['[]', 'it must be a JSON object'],
+  ['{"description": 7}', '"description" must be a text'],
+  ['{"parent": 7}', '"parent" must be an object'],
+  ['{"parent": {"id": "x"}}', '"parent" must be an object'],
+  ['{"onSucess": {"job": "a"}}', 'there is no field "onSucess"'],
+  ['{"onSuccess": "a"}', '"onSuccess": each job must be a JSON object'],
+  ['{"onComplete": {"job": "a b"}}', '"onComplete": "job" must be the name of a job'],
+  ['{"onDeath": {"job": "a", "delayMs": -1}}', '"onDeath": "delayMs" must be a number'],
+  ['{"onDeath": {"job": "a", "batch": {"id": 1}}}', 'a callback cannot join a batch'],
+  ['{"onDeath": {"job": "a", "unique": {"key": "k"}}}', 'a callback cannot be unique'],
+])('sluice.open_job_batch refuses %s, and writes nothing', async (spec, complaint) => {
+  await using at = await place()
+  const opening = at.db.query('select sluice.open_job_batch($1)', [spec])
+  await expect(opening).rejects.toMatchObject({ code: '22023', message: expect.stringContaining(complaint) })
+  expect(await at.db.value('select count(*)::int from sluice.job_batch')).toBe(0)
+})

@@ -86,7 +86,9 @@ test('a stale worker is not told that it completed what another worker completed
 
   expect(await completedBy(store.control, { claims: [{ id, claimId: '1' }], fromMs: 0 })).toEqual([])
 
-  expect(await completedBy(store.control, { claims: [{ id, claimId: '2' }], fromMs: 0 })).toEqual([{ id, claimId: '2' }])
+  expect(await completedBy(store.control, { claims: [{ id, claimId: '2' }], fromMs: 0 })).toEqual([
+    { id, claimId: '2' },
+  ])
 })
 
 test('a worker that gives a lost claim back leaves the jobs that others have claimed since', async () => {

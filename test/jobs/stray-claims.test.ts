@@ -6,6 +6,7 @@ import { Completer } from '../../src/jobs/completer.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import type { Database } from '../../src/store/database.ts'
 import { takeTokens } from '../../src/store/jobs/claim.ts'
+import { signal } from '../inbox/ground.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { drained, jobWorker, openClient, shortLease, startedWorker } from '../support/jobs.ts'
@@ -79,13 +80,12 @@ test('a claim whose answer is on its way is no stray', async () => {
   await using database = await openStore(db)
   const { id } = await client.jobs.enqueue(plain)
   const claims = await claimsOn(database)
-  let answer = (): void => undefined
-  const answered = new Promise<void>((resolve) => void (answer = resolve))
+  const answered = signal()
   claims.speakOn({
     schema: 'sluice',
     async query(text, values) {
       const result = await database.control.query(text, values)
-      await answered
+      await answered.given
       return result
     },
   })
@@ -95,7 +95,7 @@ test('a claim whose answer is on its way is no stray', async () => {
 
   expect(await claims.giveBackStrays(workerId, () => false)).toBe(0)
 
-  answer()
+  answered.give()
   await taking
   expect(got).toEqual([id])
   expect(await db.value('select count(*)::int from sluice.job_claim')).toBe(1)

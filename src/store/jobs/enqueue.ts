@@ -97,8 +97,20 @@ class Places {
   }
 }
 
-/** Readies parked jobs of these keys, as far as the limits allow. */
-export const admit = statement<{ keys: readonly string[] }, { admitted: number }>(
+/** So many keys in one statement: each takes a place in the lock table of the server, which all sessions share. */
+const keysAtOnce = 500
+
+/** Readies parked jobs of these keys, as far as the limits allow; gives how many. */
+export async function admit(connection: StoreConnection, { keys }: { keys: readonly string[] }): Promise<number> {
+  let admitted = 0
+  for (let at = 0; at < keys.length; at += keysAtOnce) {
+    const [some] = await admitKeys(connection, { keys: keys.slice(at, at + keysAtOnce) })
+    admitted += some?.admitted ?? 0
+  }
+  return admitted
+}
+
+const admitKeys = statement<{ keys: readonly string[] }, { admitted: number }>(
   'job.admit',
   `select sluice.admit_jobs(array(select hashtextextended(k, 0) from unnest($1::text[]) k)) as admitted`,
   ({ keys }) => [keys],

@@ -234,11 +234,27 @@ begin
 end
 $$;
 
+-- One row, which is only ever locked. An advisory lock would do the same, but any login of the server can take one, and
+-- keep everybody from claiming; this row needs the rights of a worker. A lock leaves no dead row behind.
+create table sluice.claim_turn (
+  id boolean primary key default true check (id)
+);
+insert into sluice.claim_turn default values;
+
 -- Whoever claims new jobs, or ends one that nobody has claimed, holds this lock until he commits.
 create function sluice.lock_claims() returns void
-language sql volatile
+language plpgsql
 set search_path = pg_catalog, pg_temp
-as $$ select pg_advisory_xact_lock(hashtextextended('sluice.claim_jobs', 0)) $$;
+as $$
+begin
+  perform from sluice.claim_turn where id for update;
+  if not found then
+    -- A restore that left out the data of this table. Without the row nobody would wait for anybody.
+    insert into sluice.claim_turn default values on conflict do nothing;
+    perform from sluice.claim_turn where id for update;
+  end if;
+end
+$$;
 
 -- Claims jobs for one worker in one go; see src/store/jobs/claim.ts. The planner must not be led astray by statistics,
 -- which change faster than anybody can take them: only indexes and row addresses are good here. Before PostgreSQL 18 a

@@ -390,6 +390,35 @@ begin
 end
 $$;
 
+-- What is wrong with what open_job_batch was given; null: nothing. A callback that could not be enqueued would fail the
+-- endings of all members.
+create function sluice.job_batch_problem(s jsonb) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when jsonb_typeof(s) <> 'object' then 'it must be a JSON object'
+    when jsonb_typeof(s -> 'description') not in ('string', 'null') or length(s ->> 'description') > 1000
+      then '"description" must be a text of up to 1,000 characters'
+    when jsonb_typeof(s -> 'parent') not in ('object', 'null')
+        or (jsonb_typeof(s -> 'parent') = 'object' and (coalesce(s #>> '{parent,id}', '') !~ '^[1-9][0-9]{0,17}$'
+          or coalesce(s #>> '{parent,member}', '1') !~ '^[1-9][0-9]{0,17}$'))
+      then '"parent" must be an object with the id of a batch of jobs, and the id of the member that opens this one, if one does'
+    else coalesce(
+      (select format('there is no field "%s"', left(k, 100)) from jsonb_object_keys(s) k
+       where k not in ('description', 'parent', 'onSuccess', 'onComplete', 'onDeath') limit 1),
+      (select format('"%s": %s', c.key, p.problem)
+       from jsonb_each(s) c
+       cross join lateral (select case
+         when c.value ? 'batch' then 'a callback cannot join a batch'
+         when jsonb_typeof(c.value -> 'unique') <> 'null' then 'a callback cannot be unique: it would get lost'
+         else sluice.enqueue_problem(c.value) end) p(problem)
+       where c.key in ('onSuccess', 'onComplete', 'onDeath') and jsonb_typeof(c.value) <> 'null'
+         and p.problem is not null
+       limit 1))
+  end
+$$;
+
 -- Opens a batch: {"description", "parent": {"id", "member"}, "onSuccess", "onComplete", "onDeath"}.
 create function sluice.open_job_batch(spec text) returns bigint
 language plpgsql
@@ -398,12 +427,18 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   s jsonb := spec::jsonb;
-  parent bigint := (s #>> '{parent,id}')::bigint;
+  problem text := sluice.job_batch_problem(s);
+  parent bigint;
   around sluice.job_batch;
   opened bigint;
 begin
+  if problem is not null then
+    raise exception 'sluice.open_job_batch: %', problem using errcode = '22023';
+  end if;
+  parent := (s #>> '{parent,id}')::bigint;
   insert into sluice.job_batch (parent_id, description, on_success, on_complete, on_death)
-  values (parent, s ->> 'description', s -> 'onSuccess', s -> 'onComplete', s -> 'onDeath')
+  values (parent, s ->> 'description', nullif(s -> 'onSuccess', 'null'), nullif(s -> 'onComplete', 'null'),
+    nullif(s -> 'onDeath', 'null'))
   returning id into opened;
   if parent is not null then
     around := sluice.join_job_batch(parent, (s #>> '{parent,member}')::bigint);

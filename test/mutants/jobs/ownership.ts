@@ -4,6 +4,8 @@ const claims = 'src/jobs/claims.ts'
 const schema = 'src/store/migrations/0006_create_jobs.sql'
 const recall = 'test/jobs/recall.test.ts'
 const restored = 'test/jobs/restored-ids.test.ts'
+const slots = 'test/jobs/transactional-slots.test.ts'
+const turn = 'test/jobs/claim-turn.test.ts'
 const strays = 'test/jobs/stray-claims.test.ts'
 
 /** Guards of what a worker believes to be its own: claims that it never heard of, and ids from before a restore. */
@@ -153,6 +155,78 @@ export const jobOwnership: readonly Mutant[] = [
     caughtBy: {
       file: 'test/batches/mending.test.ts',
       test: 'a batch whose counters agree with its members is mended without a look at history',
+    },
+  },
+  {
+    name: 'turn-not-made-again',
+    breaks: 'a new job has one holder: claims do not wait for each other where a restore has left out their row',
+    edits: [{ file: schema, from: 'insert into sluice.claim_turn default values on conflict do nothing;', to: '' }],
+    caughtBy: {
+      file: turn,
+      test: 'claims wait for each other also after a restore that has left out the row that they lock',
+    },
+  },
+  {
+    name: 'turn-taken-by-anybody',
+    breaks: 'only workers can keep workers from claiming: any login can take the lock',
+    edits: [
+      {
+        file: schema,
+        from: 'begin\n  perform from sluice.claim_turn where id for update;',
+        to: "begin\n  perform pg_advisory_xact_lock(hashtextextended('sluice.claim_jobs', 0));\n  perform from sluice.claim_turn where id for update;",
+      },
+    ],
+    caughtBy: { file: turn, test: 'a login that holds an advisory lock keeps nobody from claiming' },
+  },
+  {
+    name: 'keys-let-in-at-once',
+    breaks: 'jobs with keys are let in however many keys there are: one statement takes a lock for each',
+    edits: [{ file: 'src/store/jobs/enqueue.ts', from: 'const keysAtOnce = 500', to: 'const keysAtOnce = 1e6' }],
+    caughtBy: {
+      file: turn,
+      test: 'many keys are let in a few at a time, so that they never fill the lock table of the server',
+    },
+  },
+  {
+    name: 'keys-not-let-in-unheard',
+    breaks: 'an error is told: that jobs with keys could not be let in is not',
+    edits: [
+      { file: 'src/jobs/entrance.ts', from: "this.#deps.telemetry.emit('warning', { message })", to: 'void message' },
+    ],
+    caughtBy: {
+      file: turn,
+      test: 'whoever enqueues is told when jobs with keys could not be let in, and a sweep lets them in',
+    },
+  },
+  {
+    name: 'transactional-jobs-beyond-connections',
+    breaks: 'a transactional job waits for a connection: it asks the pool, which gives up after ten seconds',
+    edits: [{ file: 'src/jobs/runner.ts', from: 'await this.#transactions.take()', to: '' }],
+    caughtBy: { file: slots, test: 'transactional jobs beyond the connections that there are for them wait for one' },
+  },
+  {
+    name: 'wait-for-connection-times-out',
+    breaks: 'the time of a job is the time of its handler: it runs while the job waits for a connection',
+    edits: [{ file: 'src/jobs/watch.ts', from: 'if (!waiting && now - since', to: 'if (now - since' }],
+    caughtBy: {
+      file: slots,
+      test: 'the time in which a job waits for a connection does not count against its timeout',
+    },
+  },
+  {
+    name: 'callbacks-unchecked',
+    breaks:
+      'what cannot be enqueued is refused before anything is written: callbacks of a batch are taken as they come',
+    edits: [
+      {
+        file: 'src/store/migrations/0010_create_job_batches.sql',
+        from: "if problem is not null then\n    raise exception 'sluice.open_job_batch",
+        to: "if problem = '' then\n    raise exception 'sluice.open_job_batch",
+      },
+    ],
+    caughtBy: {
+      file: 'test/batches/bad-input.test.ts',
+      test: 'sluice.open_job_batch refuses {"onComplete": {"job": "a b"}}, and writes nothing',
     },
   },
 ]
