@@ -28,6 +28,7 @@ import { Sweeps } from './sweeps/sweeps.ts'
 import { beginOperations, beginShift, type Place, type Shift } from './shift.ts'
 import { knownBy, type Known } from './known.ts'
 import { openDatabase, type Database } from './store/database.ts'
+import { checkForTests } from './store/for-tests.ts'
 import { listWorkers, type WorkerView } from './store/jobs/views.ts'
 import { migrateDatabase, schemaStatus, type MigrationResult } from './store/migrate.ts'
 import type { EventName, Events } from './telemetry/events.ts'
@@ -124,13 +125,20 @@ export class Sluice implements AsyncDisposable {
   /** @internal What `sluice/testing` needs of the engine. */
   get jobBench(): JobBench {
     const [enqueue, batch, registry, telemetry] = [this.#enqueue, this.#batch, this.#known.jobs, this.#telemetry]
-    return new JobBench({ database: () => this.#connect(), telemetry, registry, enqueue, batch })
+    return new JobBench({ database: () => this.#testDatabase(), telemetry, registry, enqueue, batch })
   }
 
   /** @internal What `sluice/testing` needs of schedules. */
   get scheduleBench(): ScheduleBench {
     const [telemetry, start] = [this.#telemetry, this.#startScheduled]
-    return new ScheduleBench({ database: () => this.#connect(), telemetry, start })
+    return new ScheduleBench({ database: () => this.#testDatabase(), telemetry, start })
+  }
+
+  /** The database, if it is one for tests. */
+  async #testDatabase(): Promise<Database> {
+    const database = await this.#connect()
+    await checkForTests(database.control, process.env)
+    return database
   }
 
   /** The same with some of the configuration changed, on connections of its own, for who only looks. Stop it, too. */

@@ -29,6 +29,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   CURSOR_NULLABLE: 'refused',
   DASHBOARD_INVALID: 'usage',
   DASHBOARD_UNGUARDED: 'refused',
+  DATABASE_NOT_FOR_TESTS: 'refused',
   DATABASE_UNREACHABLE: 'unreachable',
   DATABASE_TIMEOUT: 'unreachable',
   DEFINITION_DUPLICATE: 'usage',

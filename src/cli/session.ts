@@ -38,8 +38,13 @@ export async function withSluice<T>(
   if (configFile === 'required' && file === undefined) throw missingConfig(shell.folder)
   const choice = chooseDatabase({ flag: options.database, env: shell.env, config, folder: shell.folder })
   await using database = await openDatabase(shell, choice)
-  const schema = options.schema ?? config.schema
-  await using sluice = new Sluice(adjust({ ...config, database: database.url, schema }))
+  const { database: _named, schema: named, ...rest } = config
+  const schema = options.schema ?? named
+  const where = {
+    ...(database.url === undefined ? {} : { database: database.url }),
+    ...(schema === undefined ? {} : { schema }),
+  }
+  await using sluice = new Sluice(adjust({ ...rest, ...where }))
   const names = (config.operations ?? []).map(({ name }) => name)
   const session = { sluice, file, choice, names, jobs: config.jobs ?? [] }
   return await (stops === 'by itself' ? work(session) : interruptible(shell.signal, () => work(session)))

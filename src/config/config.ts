@@ -12,11 +12,14 @@ import type { SweepDefinition } from '../sweeps/define.ts'
 
 /** Everything that can be set. What is left out has a default; see {@link defaults}. */
 export interface SluiceConfig {
-  /** Connection string of the database. Default: `SLUICE_DATABASE_URL`, `DATABASE_URL`, or the PG* variables. */
+  /**
+   * Connection string of the database. Left out: `SLUICE_DATABASE_URL`, `DATABASE_URL`, or the PG* variables. Given but
+   * undefined, it is refused: a variable that is missing must not lead to another database.
+   */
   database?: string | undefined
   /** Connection string of a replica, for operations with `reads: 'replica'`. Default: `SLUICE_REPLICA_URL`, or none. */
   replica?: string | undefined
-  /** Schema of our tables. */
+  /** Schema of our tables. Given but undefined, it is refused. */
   schema?: string | undefined
   /** The operations that this process knows. */
   operations?: readonly OperationDefinition[]

@@ -71,6 +71,7 @@ const known = {
 export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): ResolvedConfig {
   for (const room of Object.keys(known) as (keyof typeof known)[])
     checkNames(room, room === '' ? config : config[room], known[room])
+  for (const place of ['database', 'schema'] as const) checkNamed(place, config)
   const worker = { ...defaults.worker, ...config.worker }
   const timeouts = { ...defaults.timeouts, ...config.timeouts }
   const concurrency = wholeOf('worker.concurrency', worker.concurrency)
@@ -134,6 +135,16 @@ function weights(queues: readonly string[] | Readonly<Record<string, number>> | 
     if (!(weight > 0 && weight <= 1_000)) throw wrongOption(`worker.jobs.queues.${name}`, 'must be a weight above 0')
   }
   return Object.fromEntries(entries)
+}
+
+/** An option that says where our tables are is left out or has a value: a missing variable must not choose for it. */
+function checkNamed(option: 'database' | 'schema', config: SluiceConfig): void {
+  if (!(option in config) || (config[option] ?? undefined) !== undefined) return
+  const instead = option === 'database' ? 'SLUICE_DATABASE_URL, DATABASE_URL or the PG* variables' : `"${defaults.schema}"`
+  throw wrongOption(
+    option,
+    `is given, but has no value. Is a variable missing that it is read from? Set it; or leave "${option}" out to use ${instead}`,
+  )
 }
 
 /** The connection string that the environment names; undefined also when only PG* variables do. */

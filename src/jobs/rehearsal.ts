@@ -1,3 +1,4 @@
+import { SluiceError } from '../errors.ts'
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Json } from '../std/json.ts'
 import type { Connection } from '../store/connection.ts'
@@ -75,6 +76,7 @@ export async function rehearse(
         : (effect ?? (await work({})))
     return { ending: endingView(endingOf(returned, attempt, 0)), enqueued: notes.jobs }
   } catch (error) {
+    if (error instanceof SluiceError && error.code === 'DATABASE_NOT_FOR_TESTS') throw error
     const ending = endingView(endingAfter(error, attempt, 0, noJitter))
     // What was enqueued in the transaction went with it.
     return { ending, enqueued: definition.transaction ? [] : notes.jobs }

@@ -5,7 +5,7 @@
  * on signals that never were, with no database at all.
  *
  * ```ts
- * const sluice = new Sluice({ database: testDatabaseUrl, jobs: [sendWelcome] })
+ * const sluice = new Sluice({ database: process.env.TEST_DATABASE_URL, jobs: [sendWelcome] })
  * const jobs = testJobs(sluice)
  *
  * test('a new user is welcomed', async () => {
@@ -22,6 +22,9 @@
  * **The clock** is the database's, in tests as in production. `clock.travel` does not change it: it brings everything
  * that waits for a moment nearer by that much, which comes to the same. Code of yours that looks at a clock sees no
  * difference.
+ *
+ * **The database** is one for tests: "test" is a word of its name, or its setting `sluice.for_tests` is on. Any other is
+ * refused, and so is production.
  *
  * Let no worker run beside these tools, and give each test file that runs at the same time a database of its own.
  *

@@ -74,11 +74,12 @@ export class TestJobs {
 }
 
 /**
- * Tools for tests of the jobs of an application. Give it a `Sluice` that knows the jobs and is not started.
+ * Tools for tests of the jobs of an application. Give it a `Sluice` that knows the jobs and is not started,
+ * on a database for tests; any other is refused.
  *
  * @example
  * ```ts
- * const jobs = testJobs(new Sluice({ database: testDatabaseUrl, jobs: [deleteOldData] }))
+ * const jobs = testJobs(new Sluice({ database: process.env.TEST_DATABASE_URL, jobs: [deleteOldData] }))
  *
  * test('requeues if there is more to delete', async () => {
  *   const { ending, enqueued } = await jobs.run(deleteOldData, { limit: 1 })

@@ -23,11 +23,12 @@ export class TestSchedules {
 }
 
 /**
- * Tools for tests of the schedules of an application. Give it a `Sluice` that is not started.
+ * Tools for tests of the schedules of an application. Give it a `Sluice` that is not started, on a
+ * database for tests; any other is refused.
  *
  * @example
  * ```ts
- * const schedules = testSchedules(new Sluice({ database: testDatabaseUrl, schedules: [hourlyTidy] }))
+ * const schedules = testSchedules(new Sluice({ database: process.env.TEST_DATABASE_URL, schedules: [hourlyTidy] }))
  *
  * test('tidies up every hour', async () => {
  *   expect(await schedules.pass(hourlyTidy, '1h')).toMatchObject([{ outcome: 'started' }])

@@ -15,9 +15,12 @@ export interface TestDatabase extends AsyncDisposable {
   value<T>(text: string, values?: unknown[]): Promise<T>
 }
 
-/** Clones the migrated template. */
-export async function testDatabase(clusterUrl: string = inject('clusterUrl')): Promise<TestDatabase> {
-  const name = `test_${randomBytes(6).toString('hex')}`
+/** Clones the migrated template. A database whose name begins otherwise is not one for tests: see sluice/testing. */
+export async function testDatabase(
+  clusterUrl: string = inject('clusterUrl'),
+  { begins = 'test' }: { begins?: string } = {},
+): Promise<TestDatabase> {
+  const name = `${begins}_${randomBytes(6).toString('hex')}`
   await cloneTemplate(clusterUrl, name)
   const url = withDatabase(clusterUrl, name)
   const pool = new pg.Pool({ connectionString: url, max: 3 })
