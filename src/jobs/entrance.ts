@@ -47,7 +47,7 @@ export class Entrance {
     return this.carry(jobs, async (database, withHint) =>
       jobs.every(isPlain)
         ? this.#passPlain(database, jobs, withHint)
-        : enqueue(database.control, { jobs, notify: withHint }),
+        : enqueue(database.control, { jobs, notify: withHint, alone: true }),
     )
   }
 

@@ -24,11 +24,18 @@ export interface EnqueuedRow {
   duplicate: boolean
 }
 
+/** `alone`: the statement is the whole transaction, so nobody has to wait for its end. */
+interface EnqueueOrder {
+  jobs: readonly NewJob[]
+  notify: boolean
+  alone?: boolean
+}
+
 /** Records jobs: in the order given, each with its id, or with that of the job that holds its unique key. */
-export const enqueue = statement<{ jobs: readonly NewJob[]; notify: boolean }, EnqueuedRow>(
+export const enqueue = statement<EnqueueOrder, EnqueuedRow>(
   'job.enqueue',
-  `select at, id, duplicate from sluice.enqueue($1, $2, true)`,
-  ({ jobs, notify }) => [`[${jobs.map(jobText).join(',')}]`, notify],
+  `select at, id, duplicate from sluice.enqueue($1, $2, true, $3)`,
+  ({ jobs, notify, alone = false }) => [`[${jobs.map(jobText).join(',')}]`, notify, alone],
 )
 
 function jobText({ args, ...rest }: NewJob): string {

@@ -256,6 +256,31 @@ begin
 end
 $$;
 
+-- Whether a job may start whose unique key is held until then. A transaction that met the key in use counts on this job
+-- to see its changes, and has locked the key's row until it ends. So the job waits for it, and the key goes to whoever
+-- enqueues next: else, with always one such transaction open, the job would never start. That next job inherits the row
+-- with its locks, and with them the wait for those who counted on this one, which then need not wait any longer.
+create function sluice.may_start(p_hash uuid, p_job_id bigint) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from sluice.job_lock l
+  where l.hash = p_hash and l.job_id = p_job_id and l.until = 0
+  for update skip locked;
+  if found then
+    return true;
+  end if;
+  update sluice.job_lock l
+  set expires_at = clock_timestamp()
+  where l.ctid = any(array(
+    select k.ctid from sluice.job_lock k
+    where k.hash = p_hash and k.job_id = p_job_id and k.until = 0 and k.expires_at > clock_timestamp()
+    for no key update skip locked));
+  return not exists (select from sluice.job_lock l where l.hash = p_hash and l.job_id = p_job_id and l.until = 0);
+end
+$$;
+
 -- Claims jobs for one worker in one go; see src/store/jobs/claim.ts. The planner must not be led astray by statistics,
 -- which change faster than anybody can take them: only indexes and row addresses are good here. Before PostgreSQL 18 a
 -- plan with a step that was forbidden and could not be avoided counts as endlessly expensive, and would be compiled
@@ -316,6 +341,7 @@ begin
         select ctid from sluice.job j
         where j.state = 4 and (j.queue_id, j.priority) >= (q.id, 0::smallint) and j.queue_id <= q.id
           and j.claim_id is null and j.crashes = 0 and j.class_id = any(class_ids)
+          and (j.unique_hash is null or sluice.may_start(j.unique_hash, j.id))
         order by j.queue_id, j.priority, j.id
         limit p_limit
         for update skip locked) j
@@ -352,6 +378,7 @@ begin
         select ctid from sluice.job j
         where j.state = 2 and j.queue_id = q.id and j.run_at <= statement_timestamp() and j.claim_id is null
           and j.class_id = any(class_ids)
+          and (j.unique_hash is null or sluice.may_start(j.unique_hash, j.id))
         order by j.run_at
         limit (p_limit + 1) / 2
         for update skip locked) j
@@ -414,6 +441,7 @@ begin
         where j.state = 0 and (j.queue_id, j.priority, j.id) > (l.queue_id, l.priority, l.floor)
           and (j.queue_id, j.priority, j.id) < (l.queue_id, (l.priority + 1)::smallint, 0::bigint)
           and not (listed @> j.id) and j.class_id = any(class_ids)
+          and (j.unique_hash is null or sluice.may_start(j.unique_hash, j.id))
         order by j.queue_id, j.priority, j.id
         limit room) j
       limit room) j;
@@ -431,7 +459,7 @@ begin
   hashes := hashes || fresh_hashes;
   if cardinality(hashes) > 0 then
     owners := owners || fresh_owners;
-    -- One that somebody is just taking over has expired, and is his.
+    -- All of them are locked by now: their jobs would not be here otherwise.
     delete from sluice.job_lock d
     where d.ctid = any(array(
       select l.ctid from sluice.job_lock l
@@ -449,6 +477,8 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
+declare
+  hashes uuid[] := array(select j.unique_hash from sluice.job j where j.id = any(p_ids) and j.unique_hash is not null);
 begin
   -- Rows that somebody has locked are waited for here: whoever holds the lock of claims waits for nobody.
   perform
@@ -483,6 +513,14 @@ begin
         for update skip locked))
     )
     select g.id, g.key_hash::text, g.batch_id from gone g;
+  -- A key that an open transaction has met in use stays, but for nobody: the next who wants it takes it over.
+  update sluice.job_lock l
+  set expires_at = clock_timestamp()
+  where l.ctid = any(array(
+    select k.ctid from sluice.job_lock k
+    where k.hash = any(hashes) and k.job_id = any(p_ids) and k.expires_at > clock_timestamp()
+      and not exists (select from sluice.job j where j.id = k.job_id)
+    for no key update skip locked));
 end
 $$;
 
@@ -558,7 +596,9 @@ create type sluice.new_job as (
 );
 
 -- The one way in: a JSON object, or an array of them, as text. See docs/reference/sql.md for the fields.
-create function sluice.enqueue(jobs text, notify boolean default true, checked boolean default false)
+create function sluice.enqueue(
+  jobs text, notify boolean default true, checked boolean default false, alone boolean default false
+)
 returns table (at integer, id bigint, duplicate boolean)
 language plpgsql
 security definer
@@ -665,7 +705,6 @@ begin
     ) g;
     -- A competing lock may come and go between two looks; each look is a statement with a snapshot of its own.
     for round in 1 .. 20 loop
-      -- A live lock is only looked at: the transaction may stay open for long, and its job must be able to free it.
       with taken_over as (
         update sluice.job_lock l
         set job_id = g.id, class_id = g.class_id, until = g.until, expires_at = g.expires_at, key = g.unique_key
@@ -684,11 +723,23 @@ begin
         returning l.job_id
       )
       select array_agg(job_id) into won from (select job_id from taken_over union all select job_id from made) w;
+      -- What this transaction changes is for the job that has the key. If that one frees it when it starts, it must not
+      -- start before this transaction has ended: see sluice.may_start. A call that is the whole transaction ends now.
+      with held as materialized (
+        select l.hash, l.job_id
+        from sluice.job_lock l
+        where not alone and l.until = 0
+          and l.hash = any(array(select g.hash from unnest(items) g
+                                 where g.hash is not null and found[g.at + 1] is null
+                                 and not (g.id = any(coalesce(won, '{}')))))
+        for key share
+      )
       select array_agg(case when g.hash is null or g.id = any(won) then g.id
-        else coalesce(found[g.at + 1], l.job_id) end order by g.at)
+        else coalesce(found[g.at + 1], h.job_id, case when alone or l.until = 1 then l.job_id end) end order by g.at)
       into found
       from unnest(items) g
-      left join sluice.job_lock l on l.hash = g.hash;
+      left join sluice.job_lock l on l.hash = g.hash
+      left join held h on h.hash = g.hash;
       exit when array_position(found, null) is null;
       if round = 20 then
         raise exception 'sluice.enqueue: a unique key changes hands too fast' using errcode = '40001';
@@ -857,7 +908,7 @@ revoke all on function sluice.create_job_partitions(integer) from public;
 revoke all on function sluice.drop_job_partitions(integer, integer) from public;
 revoke all on function sluice.admit_jobs(bigint[]) from public;
 revoke all on function sluice.admit_waiting_jobs() from public;
-revoke all on function sluice.enqueue(text, boolean, boolean) from public;
+revoke all on function sluice.enqueue(text, boolean, boolean, boolean) from public;
 revoke all on function sluice.enqueue_names(text[], text[]) from public;
 revoke all on function
   sluice.enqueue_plain(text[], text[], integer[], integer[], smallint[], text, boolean) from public;
