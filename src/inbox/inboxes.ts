@@ -79,9 +79,10 @@ export class Inboxes {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    const pass = (incoming: Incoming[]): Promise<store.ReceivedRow[]> => this.#receive(incoming)
-    this.#plain = new Coalescer(pass, { most: perStatement, flights: 2 })
-    this.#inOrder = new Coalescer(pass, { most: perStatement, flights: 1 })
+    const pass = (incoming: Incoming[], lockMs: number): Promise<store.ReceivedRow[]> => this.#receive(incoming, lockMs)
+    const patienceMs = (): Promise<number> => deps.entrance.patienceMs()
+    this.#plain = new Coalescer(pass, { most: perStatement, flights: 2, patienceMs })
+    this.#inOrder = new Coalescer(pass, { most: perStatement, flights: 1, patienceMs })
     this.jobs = deps.registry.definitions.map((inbox) =>
       processingJob(inbox, {
         control: async () => (await deps.database()).control,
@@ -157,11 +158,11 @@ export class Inboxes {
     return { message, job }
   }
 
-  async #receive(incoming: readonly Incoming[]): Promise<store.ReceivedRow[]> {
+  async #receive(incoming: readonly Incoming[], lockMs: number): Promise<store.ReceivedRow[]> {
     const messages = incoming.map(({ message }) => message)
     return this.#deps.entrance.carry(
       incoming.map(({ job }) => job),
-      async ({ control }, notify) => store.receive(control, { messages, notify }),
+      async ({ control }, notify) => store.receiveAlone(control, { messages, notify, lockMs }),
     )
   }
 

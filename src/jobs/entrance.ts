@@ -4,6 +4,7 @@ import type { Database } from '../store/database.ts'
 import {
   admit,
   enqueue,
+  enqueueAlone,
   enqueueNames,
   enqueuePlain,
   isolation,
@@ -42,13 +43,21 @@ export class Entrance {
     this.#deps = deps
   }
 
-  /** Records jobs in a transaction of our own, lets in those with a key, and wakes whoever may run them. */
-  async pass(jobs: readonly NewJob[]): Promise<EnqueuedRow[]> {
-    return this.carry(jobs, async (database, withHint) =>
+  /**
+   * Records jobs in a transaction of our own, lets in those with a key, and wakes whoever may run them. Waits for a lock
+   * for so long at most.
+   */
+  async pass(jobs: readonly NewJob[], lockMs?: number): Promise<EnqueuedRow[]> {
+    return this.carry(jobs, async (database, notify) =>
       jobs.every(isPlain)
-        ? this.#passPlain(database, jobs, withHint)
-        : enqueue(database.control, { jobs, notify: withHint, alone: true }),
+        ? this.#passPlain(database, jobs, notify)
+        : enqueueAlone(database.control, { jobs, notify, lockMs: lockMs ?? database.options.timeouts.lockMs }),
     )
+  }
+
+  /** How long an enqueue waits for somebody else's transaction. */
+  async patienceMs(): Promise<number> {
+    return (await this.#deps.database()).options.timeouts.lockMs
   }
 
   /** The same for whoever records jobs together with something else. */

@@ -66,9 +66,10 @@ export class Jobs {
   constructor(deps: Deps) {
     this.#deps = deps
     this.entrance = new Entrance(deps)
-    const pass = (jobs: NewJob[]): Promise<EnqueuedRow[]> => this.entrance.pass(jobs)
-    this.#plain = new Coalescer(pass, { most: perStatement, flights: 2 })
-    this.#inOrder = new Coalescer(pass, { most: perStatement, flights: 1 })
+    const pass = (jobs: NewJob[], lockMs: number): Promise<EnqueuedRow[]> => this.entrance.pass(jobs, lockMs)
+    const patienceMs = (): Promise<number> => this.entrance.patienceMs()
+    this.#plain = new Coalescer(pass, { most: perStatement, flights: 2, patienceMs })
+    this.#inOrder = new Coalescer(pass, { most: perStatement, flights: 1, patienceMs })
   }
 
   /** Records a job. It runs once the transaction that recorded it has committed, at least once. */

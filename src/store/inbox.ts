@@ -1,5 +1,5 @@
 import type { Json } from '../std/json.ts'
-import { list, statement } from './statement.ts'
+import { list, lockLimit, statement } from './statement.ts'
 
 /** A message on its way in. */
 export interface NewMessage {
@@ -24,11 +24,31 @@ export interface ReceivedRow {
   differs: boolean
 }
 
+interface ReceiveOrder {
+  messages: readonly NewMessage[]
+  notify: boolean
+}
+
 /** Takes messages in, each with its job, in the order given; tells of each whether its key is new. */
-export const receive = statement<{ messages: readonly NewMessage[]; notify: boolean }, ReceivedRow>(
+export const receive = statement<ReceiveOrder, ReceivedRow>(
   'inbox.receive',
   `select at, id, duplicate, differs from sluice.inbox_receive($1, $2, $3, $4, $5, $6, $7, $8)`,
-  ({ messages, notify }) => [
+  receiveValues,
+)
+
+/** The same where the statement is the whole transaction: with a lock limit. */
+export const receiveAlone = statement<ReceiveOrder & { lockMs: number }, ReceivedRow>(
+  'inbox.receiveAlone',
+  `select r.at, r.id, r.duplicate, r.differs
+   from ${lockLimit('$9')}
+   cross join lateral
+     sluice.inbox_receive($1, $2, $3, $4, $5, $6, $7, $8 and l.lock_limit is not null) r`,
+  (order) => [...receiveValues(order), `${order.lockMs}`],
+  { prepare: true },
+)
+
+function receiveValues({ messages, notify }: ReceiveOrder): unknown[] {
+  return [
     messages.map((message) => message.inbox),
     list(messages.map((message) => message.keyHash)),
     list(messages.map((message) => message.payloadHash)),
@@ -37,9 +57,8 @@ export const receive = statement<{ messages: readonly NewMessage[]; notify: bool
     `[${messages.map((message) => message.job).join(',')}]`,
     `[${messages.map((message) => message.payload).join(',')}]`,
     notify,
-  ],
-  { prepare: true },
-)
+  ]
+}
 
 /** Which message, as its job knows it. `at` is the text of a moment: a Date would lose its microseconds. */
 export interface MessageRef {

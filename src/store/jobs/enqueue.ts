@@ -1,5 +1,5 @@
 import type { StoreConnection } from '../connection.ts'
-import { list, statement } from '../statement.ts'
+import { list, lockLimit, statement } from '../statement.ts'
 
 /** One job for `sluice.enqueue`, as documented for SQL callers. */
 export interface NewJob {
@@ -24,18 +24,25 @@ export interface EnqueuedRow {
   duplicate: boolean
 }
 
-/** `alone`: the statement is the whole transaction, so nobody has to wait for its end. */
 interface EnqueueOrder {
   jobs: readonly NewJob[]
   notify: boolean
-  alone?: boolean
 }
 
 /** Records jobs: in the order given, each with its id, or with that of the job that holds its unique key. */
 export const enqueue = statement<EnqueueOrder, EnqueuedRow>(
   'job.enqueue',
-  `select at, id, duplicate from sluice.enqueue($1, $2, true, $3)`,
-  ({ jobs, notify, alone = false }) => [`[${jobs.map(jobText).join(',')}]`, notify, alone],
+  `select at, id, duplicate from sluice.enqueue($1, $2, true)`,
+  ({ jobs, notify }) => [`[${jobs.map(jobText).join(',')}]`, notify],
+)
+
+/** The same where the statement is the whole transaction: nobody has to wait for its end, and it has a lock limit. */
+export const enqueueAlone = statement<EnqueueOrder & { lockMs: number }, EnqueuedRow>(
+  'job.enqueueAlone',
+  `select e.at, e.id, e.duplicate
+   from ${lockLimit('$3')}
+   cross join lateral sluice.enqueue($1, $2 and l.lock_limit is not null, true, true) e`,
+  ({ jobs, notify, lockMs }) => [`[${jobs.map(jobText).join(',')}]`, notify, `${lockMs}`],
 )
 
 function jobText({ args, ...rest }: NewJob): string {
