@@ -88,13 +88,15 @@ export class Batches {
     if (options.tx !== undefined) {
       const connection = onConnection(options.tx, database.control.schema)
       await learn(database, connection, [...declaration.callbacks, ...jobs])
-      return this.#runIn(connection, within)
+      const started = await this.#runIn(connection, within)
+      this.#deps.jobs.entrance.hintSoon(database)
+      return started
     }
     await learn(database, undefined, [...declaration.callbacks, ...jobs])
     const started = await database.control.transaction((transaction) => this.#runIn(transaction, within))
     const keys = [...new Set(jobs.flatMap(({ key }) => (key === undefined ? [] : [key.name])))]
     await this.#deps.jobs.entrance.admit(database, keys)
-    this.#deps.wake()
+    await this.#deps.jobs.entrance.tellAll()
     return started
   }
 
@@ -172,7 +174,7 @@ export class Batches {
     const members = jobs.map((job) => ({ ...job, batch: { id } }))
     const enqueued: EnqueuedJob[] = []
     for (let at = 0; at < members.length; at += perStatement) {
-      const rows = await enqueue(connection, { jobs: members.slice(at, at + perStatement), notify: true })
+      const rows = await enqueue(connection, { jobs: members.slice(at, at + perStatement), notify: false })
       enqueued.push(...rows.map((row) => ({ id: Number(row.id), duplicate: row.duplicate })))
     }
     const [sealed] = await explained(id, () => store.sealBatch(connection, { id }))

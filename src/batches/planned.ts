@@ -3,7 +3,7 @@ import { newJob, type EnqueueArgs, type EnqueueOptions } from '../jobs/enqueue.t
 import type { NewJob } from '../store/jobs/enqueue.ts'
 
 /** Choices for a job that is to be enqueued later. */
-export type PlanOptions = Omit<EnqueueOptions, 'tx' | 'batch'>
+export type PlanOptions = Omit<EnqueueOptions, 'tx' | 'notify' | 'batch'>
 
 /** A job with its args, to be enqueued as a member of a batch of jobs or as its callback. */
 export interface PlannedJob {

@@ -168,7 +168,7 @@ export class Inboxes {
 
   async #receiveIn(tx: Connection, { message, job }: Incoming): Promise<store.ReceivedRow> {
     const [row] = await this.#deps.entrance.carryIn(tx, [job], async (connection) =>
-      store.receive(connection, { messages: [message], notify: true }),
+      store.receive(connection, { messages: [message], notify: false }),
     )
     return row as store.ReceivedRow
   }

@@ -11,6 +11,12 @@ import { checkQueueName, type JobDefinition, type JobPriority } from './define.t
 export interface BulkOptions {
   /** Record them in this transaction of yours: they exist when, and only when, that commits. */
   tx?: Connection
+  /**
+   * With `tx`: wake workers by a notification that goes out with your commit. Without it they are woken a few times
+   * shortly after, and find the rest by polling. PostgreSQL lets transactions with a notification commit one after the
+   * other, so leave it to transactions that are rare. Default: false.
+   */
+  notify?: boolean
   /** Not before so long from now, by the database's clock. */
   in?: Duration
   /** Not before this moment. */

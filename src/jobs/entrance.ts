@@ -16,6 +16,11 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Other processes get a hint at most so often. */
 const hintEveryMs = 5
+/**
+ * When hints follow jobs that were recorded in somebody else's transaction, each so long after the one before. Its commit
+ * is not seen here, and most come soon; what comes later is found by polling.
+ */
+const hintsAfterMs = [10, 40, 200]
 
 const priorities = { high: 0, normal: 1, low: 2 } as const
 
@@ -38,6 +43,8 @@ export class Entrance {
   readonly #met = { class: new Set<string>(), queue: new Set<string>() }
   #hintedAt = -Infinity
   #hint: NodeJS.Timeout | undefined
+  /** The next of the hints that follow somebody else's transaction. */
+  #soon: { timer: NodeJS.Timeout; round: number } | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -74,9 +81,12 @@ export class Entrance {
     return recorded
   }
 
-  /** Records jobs in somebody else's transaction; the hint goes out with its commit. */
-  async passIn(tx: Connection, jobs: readonly NewJob[]): Promise<EnqueuedRow[]> {
-    return this.carryIn(tx, jobs, async (connection) => enqueue(connection, { jobs, notify: true }))
+  /**
+   * Records jobs in somebody else's transaction. Hints come beside it: PostgreSQL lets transactions with a notification
+   * commit one after the other, which would slow down all that the application does.
+   */
+  async passIn(tx: Connection, jobs: readonly NewJob[], { notify: inside = false } = {}): Promise<EnqueuedRow[]> {
+    return this.carryIn(tx, jobs, async (connection) => enqueue(connection, { jobs, notify: inside }))
   }
 
   /** The same for whoever records jobs together with something else. */
@@ -88,7 +98,16 @@ export class Entrance {
     const database = await this.#deps.database()
     const connection = onConnection(tx, database.control.schema)
     if (this.#unknown(jobs)) await this.#learnBeside(connection, database, jobs)
-    return record(connection)
+    const recorded = await record(connection)
+    this.hintSoon(database)
+    return recorded
+  }
+
+  /** Gives hints for a while: somebody is about to commit new jobs. Those who come meanwhile share them. */
+  hintSoon(database: Database): void {
+    if (this.#soon?.round === 0) return
+    clearTimeout(this.#soon?.timer)
+    this.#hintIn(database, 0)
   }
 
   /** Makes new names known before a transaction of our own begins: in it there may be no further connection left. */
@@ -137,6 +156,20 @@ export class Entrance {
     const classes = [...new Set(jobs.map(({ job }) => job))]
     const queues = [...new Set(jobs.map(({ queue = 'default' }) => queue))]
     for (const { kind, name } of await enqueueNames(database.control, { classes, queues })) this.#met[kind].add(name)
+  }
+
+  #hintIn(database: Database, round: number): void {
+    const afterMs = hintsAfterMs[round]
+    this.#soon = undefined
+    if (afterMs === undefined) return
+    const timer = setTimeout(() => {
+      this.#deps.wake()
+      if (!this.#deps.idle()) notify(database.control).catch(() => undefined)
+      this.#hintIn(database, round + 1)
+    }, afterMs)
+    // A process that is done does not stay for the sake of hints.
+    timer.unref()
+    this.#soon = { timer, round }
   }
 
   #hintDue(): boolean {

@@ -81,7 +81,7 @@ export class Jobs {
     const { tx } = options
     // What joins a batch of jobs may be refused, and must not take others along.
     const alone = tx !== undefined || job.batch !== undefined
-    const row = alone ? (await this.#pass([job], tx))[0] : await (isPlain(job) ? this.#plain : this.#inOrder).add(job)
+    const row = alone ? (await this.#pass([job], options))[0] : await (isPlain(job) ? this.#plain : this.#inOrder).add(job)
     const { id, duplicate } = row as EnqueuedRow
     this.#deps.telemetry.emit('jobs.enqueued', {
       name: job.job,
@@ -113,7 +113,7 @@ export class Jobs {
     const enqueued: EnqueuedJob[] = []
     for (let at = 0; at < jobs.length; at += perStatement) {
       const some = jobs.slice(at, at + perStatement)
-      const rows = await this.#pass(some, options.tx)
+      const rows = await this.#pass(some, options)
       enqueued.push(...rows.map(({ id, duplicate }) => ({ id: Number(id), duplicate })))
     }
     const duplicates = enqueued.filter(({ duplicate }) => duplicate).length
@@ -225,8 +225,8 @@ export class Jobs {
     return done
   }
 
-  async #pass(jobs: readonly NewJob[], tx: Connection | undefined): Promise<EnqueuedRow[]> {
-    return tx === undefined ? this.entrance.pass(jobs) : this.entrance.passIn(tx, jobs)
+  async #pass(jobs: readonly NewJob[], { tx, notify = false }: BulkOptions): Promise<EnqueuedRow[]> {
+    return tx === undefined ? this.entrance.pass(jobs) : this.entrance.passIn(tx, jobs, { notify })
   }
 
   /** @internal Acts on jobs, and gives the number of those on which that had an effect. */

@@ -1,6 +1,7 @@
+import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineJob } from '../../src/index.ts'
+import { defineInbox, defineJob, planned } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { drained, jobWorker, openClient, startedWorker, type JobWorker } from '../support/jobs.ts'
@@ -29,7 +30,7 @@ test('a worker hears of jobs that other processes enqueue', async () => {
   await worker.events.event('job.finished')
   await other.jobs.enqueueMany(noop, [{ n: 2 }, { n: 3 }])
   await worker.events.event('job.finished', { nth: 3 })
-  await db.query(`select sluice.enqueue('{"job": "noop", "args": {"n": 4}}')`)
+  await db.query(`select sluice.enqueue('{"job": "noop", "args": {"n": 4}}', notify => true)`)
   await worker.events.event('job.finished', { nth: 4 })
 })
 
@@ -62,20 +63,60 @@ test('hints are few when enqueueing comes in a rush, and the last of them is nev
   expect(hints).toBeLessThan(100)
 })
 
-test('a transaction that rolls back gives no hint', async () => {
+/** The server processes whose transactions have notified workers, up to a mark. */
+async function notifiers(db: TestDatabase): Promise<{ upToNow: () => Promise<number[]> } & AsyncDisposable> {
+  const ear = await openClient(db.url)
+  const heard: { channel: string; processId: number }[] = []
+  ear.on('notification', (message) => void heard.push(message))
+  await ear.query('listen sluice_jobs; listen mark')
+  const upToNow = async (): Promise<number[]> => {
+    await db.query('notify mark')
+    await until('the mark is heard', () => heard.some(({ channel }) => channel === 'mark'))
+    return heard.filter(({ channel }) => channel === 'sluice_jobs').map(({ processId }) => processId)
+  }
+  return { upToNow, [Symbol.asyncDispose]: () => ear[Symbol.asyncDispose]() }
+}
+
+const pidOf = async (client: pg.Client): Promise<number | undefined> =>
+  (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+
+test('a transaction that enqueues carries no notification unless it asks for one', async () => {
   await using db = await testDatabase()
-  await using ear = await openClient(db.url)
-  const heard: string[] = []
-  ear.on('notification', ({ channel }) => void heard.push(channel))
-  await ear.query('listen sluice_jobs; listen done')
+  await using ear = await notifiers(db)
+  await using other = jobWorker(db, [])
+  const inbox = defineInbox({ name: 'hooks', payload: numbered, key: ({ n }) => [String(n)], perform: () => undefined })
+  await using tx = await openClient(db.url)
+  await tx.query('begin')
+  await other.jobs.enqueue(noop, { n: 1 }, { tx })
+  await other.jobs.enqueueMany(noop, [{ n: 2 }, { n: 3 }], { tx })
+  await other.sluice.inboxes.receive(inbox, { n: 4 }, { tx })
+  await other.sluice.batches.run([planned(noop, { n: 5 })], { tx })
+  await tx.query(`select sluice.enqueue('{"job": "noop", "args": {"n": 6}}')`)
+  await tx.query('commit')
+  expect(await ear.upToNow()).not.toContain(await pidOf(tx))
+
+  await using asking = await openClient(db.url)
+  await using late = await notifiers(db)
+  await asking.query('begin')
+  await other.jobs.enqueue(noop, { n: 8 }, { tx: asking, notify: true })
+  await asking.query('rollback')
+  expect(await late.upToNow()).not.toContain(await pidOf(asking))
+  await using last = await notifiers(db)
+  await asking.query('begin')
+  await other.jobs.enqueueMany(noop, [{ n: 9 }], { tx: asking, notify: true })
+  await asking.query('commit')
+  expect(await last.upToNow()).toContain(await pidOf(asking))
+})
+
+test('a worker hears of jobs that were enqueued in a transaction of another process', async () => {
+  await using db = await testDatabase()
+  await using worker = await listening(db)
   await using other = jobWorker(db, [])
   await using tx = await openClient(db.url)
   await tx.query('begin')
   await other.jobs.enqueue(noop, { n: 1 }, { tx })
-  await tx.query('rollback')
-  await tx.query('notify done')
-  await until('the end is heard', () => heard.includes('done'))
-  expect(heard).toEqual(['done'])
+  await tx.query('commit')
+  await worker.events.event('job.finished')
 })
 
 test('a listener whose connection is cut comes back, and nothing is lost meanwhile', async () => {
@@ -83,12 +124,12 @@ test('a listener whose connection is cut comes back, and nothing is lost meanwhi
   await using worker = await listening(db)
   await db.query(`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name = 'sluice listen'`)
-  await db.query(`select sluice.enqueue('{"job": "noop", "args": {"n": 1}}')`)
+  await db.query(`select sluice.enqueue('{"job": "noop", "args": {"n": 1}}', notify => true)`)
   await worker.events.event('connection.lost')
   // What came while nobody listened is looked for as soon as it listens again.
   await worker.events.event('job.finished')
   await until('it listens again', async () => (await ears(db)) === 1)
-  await db.query(`select sluice.enqueue('{"job": "noop", "args": {"n": 2}}')`)
+  await db.query(`select sluice.enqueue('{"job": "noop", "args": {"n": 2}}', notify => true)`)
   await worker.events.event('job.finished', { nth: 2 })
 })
 
@@ -96,7 +137,7 @@ test('without any hint, looking now and then finds every job', async () => {
   await using db = await testDatabase()
   await using worker = await startedWorker(db, [noop])
   for (let n = 0; n < 5; n++) {
-    await db.query(`select sluice.enqueue($1, notify => false)`, [JSON.stringify({ job: 'noop', args: { n } })])
+    await db.query(`select sluice.enqueue($1)`, [JSON.stringify({ job: 'noop', args: { n } })])
   }
   await worker.events.event('job.finished', { nth: 5 })
 })

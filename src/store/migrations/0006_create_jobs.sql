@@ -597,7 +597,7 @@ create type sluice.new_job as (
 
 -- The one way in: a JSON object, or an array of them, as text. See docs/reference/sql.md for the fields.
 create function sluice.enqueue(
-  jobs text, notify boolean default true, checked boolean default false, alone boolean default false
+  jobs text, notify boolean default false, checked boolean default false, alone boolean default false
 )
 returns table (at integer, id bigint, duplicate boolean)
 language plpgsql
