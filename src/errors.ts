@@ -55,6 +55,7 @@ export type SluiceErrorCode =
   | 'SWEEP_INVALID'
   | 'TABLE_INVALID'
   | 'TABLE_NOT_FOUND'
+  | 'TRANSACTION_INVALID'
   | 'WINDOW_INVALID'
   | 'WORKER_NOT_FOUND'
 

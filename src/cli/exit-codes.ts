@@ -72,6 +72,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   SWEEP_INVALID: 'usage',
   TABLE_INVALID: 'usage',
   TABLE_NOT_FOUND: 'usage',
+  TRANSACTION_INVALID: 'usage',
   WINDOW_INVALID: 'usage',
   WORKER_NOT_FOUND: 'failed',
 }

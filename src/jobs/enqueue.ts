@@ -3,6 +3,7 @@ import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import { toJson } from '../std/json.ts'
 import { quoted } from '../std/storable.ts'
+import { didYouMean } from '../std/suggest.ts'
 import type { Connection } from '../store/connection.ts'
 import type { NewJob } from '../store/jobs/enqueue.ts'
 import { checkQueueName, type JobDefinition, type JobPriority } from './define.ts'
@@ -52,6 +53,7 @@ const longestMs = 10 * 366 * 86_400_000
 /** Checks everything about a new job and gives its stored form. Nothing is written before all checks passed. */
 export async function newJob(definition: JobDefinition, input: unknown, options: BulkOptions): Promise<NewJob> {
   const { name, unique, limit } = definition
+  checkOptions(name, options)
   const args = storeArgs(name, input)
   const bound = await definition.bind(args)
   const [uniqueKey, limitKey] = [bound.uniqueKey(), bound.limitKey()]
@@ -73,6 +75,27 @@ export async function newJob(definition: JobDefinition, input: unknown, options:
     ...(limit === undefined ? {} : { key: { name: checkKey(name, 'concurrency', limitKey), limit } }),
     args: JSON.stringify(args),
   }
+}
+
+const known: readonly (keyof EnqueueOptions)[] = [
+  'tx',
+  'notify',
+  'in',
+  'at',
+  'spread',
+  'queue',
+  'priority',
+  'tags',
+  'batch',
+]
+
+/** A wait or a queue under a wrong name would be left out without a word. */
+function checkOptions(name: string, options: BulkOptions): void {
+  if (typeof options !== 'object' || options === null) throw refused(name, 'its options must be an object')
+  const names: readonly string[] = known
+  const wrong = Object.keys(options).find((option) => !names.includes(option))
+  if (wrong === undefined) return
+  throw refused(name, `there is no option ${quoted(wrong)}.${didYouMean(wrong, names)}`)
 }
 
 function timing(name: string, { in: wait, at, spread = 0 }: BulkOptions): { delayMs?: number; runAt?: string } {
@@ -117,7 +140,7 @@ function isText(value: unknown, longest: number): boolean {
 
 function refused(name: string, problem: string): SluiceError {
   return new SluiceError('ENQUEUE_INVALID', {
-    message: `The job "${name}" cannot be enqueued: ${problem}.`,
+    message: `The job "${name}" cannot be enqueued: ${problem.replace(/[.]$/, '')}.`.replace('?.', '?'),
     details: { name, problem },
   })
 }

@@ -1,3 +1,5 @@
+import { SluiceError } from '../errors.ts'
+
 /** Rows that a statement gave back. */
 export interface Result<R = Record<string, unknown>> {
   rows: R[]
@@ -17,9 +19,41 @@ export interface StoreConnection extends Connection {
   readonly schema: string
 }
 
-/** Gives a user's own connection the schema of our tables, so that our statements can run in the user's transaction. */
+/**
+ * Gives a user's own connection the schema of our tables, so that our statements can run in the user's transaction.
+ * Refuses what is known not to be in one: each statement would commit by itself, and stay when the user rolls back.
+ */
 export function onConnection(connection: Connection, schema: string): StoreConnection {
-  return { schema, query: (text, values) => connection.query(text, values) }
+  if (isPool(connection)) throw outside('is a pool: each of its statements may run on another connection')
+  return {
+    schema,
+    async query(text, values) {
+      if (isOutside(connection)) throw outside('is not in a transaction')
+      return connection.query(text, values)
+    },
+  }
+}
+
+/** A pool of `pg`, by its shape: there may be several copies of the package. */
+function isPool(connection: object): boolean {
+  return 'totalCount' in connection && 'idleCount' in connection && 'connect' in connection
+}
+
+/**
+ * Whether a client of `pg` would send a statement outside of a transaction. It knows from the server's last answer; while
+ * a statement is under way, which may be a BEGIN, nobody does.
+ */
+function isOutside(connection: object): boolean {
+  const client = connection as { getTransactionStatus?: () => unknown; readyForQuery?: unknown }
+  if (client.readyForQuery !== true || typeof client.getTransactionStatus !== 'function') return false
+  return client.getTransactionStatus() === 'I'
+}
+
+function outside(problem: string): SluiceError {
+  return new SluiceError('TRANSACTION_INVALID', {
+    message: `What was given as "tx" ${problem}. Give a client on which "begin" has run, or what an adapter of sluice/adapters makes of a transaction; or leave "tx" out.`,
+    details: { problem },
+  })
 }
 
 /** How to open a connection. */

@@ -164,6 +164,9 @@ describe('refused with a reason', () => {
     ['an unknown priority', { priority: 'urgent' }, '"priority" must be high, normal or low'],
     ['too many tags', { tags: Array.from({ length: 21 }, () => 'x') }, '"tags" must be up to 20 texts'],
     ['an empty tag', { tags: [''] }, '"tags" must be up to 20 texts'],
+    ['an option that there is not', { delay: '1h' }, 'there is no option "delay"'],
+    ['an option that is nearly one', { Priority: 'high' }, 'Did you mean "priority"?'],
+    ['options that are none', null, 'its options must be an object'],
     ['a queue that is no name', { queue: 'a b' }, 'cannot be the name of a queue'],
   ])('%s', async (_, options, message) => {
     await using db = await testDatabase()

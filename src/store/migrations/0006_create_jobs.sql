@@ -846,6 +846,7 @@ as $$ select case coalesce(name, 'normal') when 'high' then 0 when 'normal' then
 create function sluice.enqueue_problem(x jsonb) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
+set extra_float_digits = 1
 as $$
   select case
     when jsonb_typeof(x) <> 'object' then 'each job must be a JSON object'
@@ -855,6 +856,13 @@ as $$
       then '"queue" must be the name of a queue: a letter, then up to 99 letters, digits, ".", "_" or "-"'
     when jsonb_typeof(x -> 'args') = 'null' then '"args" must not be null; leave the field out where there are none'
     when x ? 'args' and octet_length((x -> 'args')::text) > 262144 then '"args" take more than 256 KiB'
+    -- The handler gets what JavaScript makes of a number. An id whose last digits are lost is somebody else's.
+    when exists (select
+                 from jsonb_path_query(x -> 'args', 'strict $.** ? (@ > 9007199254740991 || @ < -9007199254740991)') n
+                 cross join lateral (select (n #>> '{}')::numeric as given) g
+                 where case when abs(g.given) > 1.7976931348623157e308 then true
+                         else g.given::float8::text::numeric <> g.given end)
+      then '"args" have a number of which JavaScript would lose digits: give it as text'
     when x ? 'priority' and sluice.job_priority(x ->> 'priority') is null then '"priority" must be high, normal or low'
     when x ? 'delayMs' and (jsonb_typeof(x -> 'delayMs') <> 'number' or (x ->> 'delayMs')::numeric not between 0 and 315576000000)
       then '"delayMs" must be a number of milliseconds, ten years at most'
