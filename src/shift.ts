@@ -15,7 +15,9 @@ import type { Crew } from './runtime/crew.ts'
 import type { Recorder } from './samples/recorder.ts'
 import { ScheduleCrew } from './schedules/crew.ts'
 import type { Start } from './schedules/settle.ts'
+import { rowOf } from './schedules/status.ts'
 import type { Database } from './store/database.ts'
+import { keptRule } from './store/schedules.ts'
 import { SweepCrew } from './sweeps/crew.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 
@@ -48,7 +50,9 @@ export async function beginShift(place: Place): Promise<Shift> {
   const sweepCrew = await SweepCrew.assemble({ database, telemetry, registry: known.sweeps, pollMs })
   const crews = [governor, jobCrew, sweepCrew, ...othersOf(place)]
   const { queues, concurrency } = config.jobWorker
-  const skills = { jobs: known.jobs.names, sweeps: known.sweeps.names, queues: Object.keys(queues ?? {}), concurrency }
+  const rules = known.schedules.definitions.map((schedule) => keptRule(rowOf(schedule)))
+  const able = { jobs: known.jobs.names, sweeps: known.sweeps.names, rules }
+  const skills = { ...able, queues: Object.keys(queues ?? {}), concurrency }
   const keeps = { schedules: known.schedules.names, reconcilers: known.reconcilers.names }
   await database.replica?.check(database.control)
   const parts = { database, telemetry, registry: known.operations, governor, crews, skills, keeps }

@@ -46,7 +46,7 @@ interface Deps {
   governor: Governor
   /** Others who work in this process, and what they can do. */
   crews?: readonly Crew[]
-  skills?: Pick<WorkerRow, 'jobs' | 'sweeps' | 'queues' | 'concurrency'>
+  skills?: Pick<WorkerRow, 'jobs' | 'sweeps' | 'rules' | 'queues' | 'concurrency'>
   /** What else they keep, by name; only to be told. */
   keeps?: { schedules: string[]; reconcilers: string[] }
 }

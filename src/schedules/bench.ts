@@ -33,7 +33,7 @@ export class ScheduleBench {
     const { telemetry, start } = this.#deps
     const database = await this.#deps.database()
     const { name } = definition
-    await store.register(database.control, { ...rowOf(definition), by: 'person' })
+    await store.register(database.control, { ...rowOf(definition), by: 'person', leaseMs: 0 })
     await store.passTickTime(database.control, { names: [name], ms })
     const settled: string[] = []
     const unsubscribe = telemetry.onAny(({ event, payload }) => {

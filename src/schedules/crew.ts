@@ -15,7 +15,8 @@
  * due since, and the schedule's `missed` says what becomes of it.
  *
  * A worker leaves alone what it does not know, and also a schedule whose rule or zone in the database is not the one
- * in its code: during a deploy the newer release has said what holds.
+ * in its code: during a deploy the newer release has said what holds. When no worker that keeps that rule is left, it
+ * brings its own back: somebody has to keep the schedule.
  */
 import type { Crew, Shift } from '../runtime/crew.ts'
 import { backoffMs } from '../std/backoff.ts'
@@ -50,19 +51,21 @@ export class ScheduleCrew implements Crew {
   readonly #deps: Deps
   /** When each schedule is due next, and up to where it was settled when that was found out. */
   readonly #next = new Map<string, { after: number; due: number }>()
+  /** The rules of others by which schedules are kept that we know by another. */
+  readonly #left = new Map<string, string>()
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
-  async work({ stopping }: Shift): Promise<void> {
+  async work({ stopping, leaseMs }: Shift): Promise<void> {
     const { registry, telemetry } = this.#deps
     if (registry.names.length === 0) return
     let [failures, registered, sightAt, partitionsAt] = [0, false, 0, 0]
     while (!stopping.aborted) {
       let waitMs = pollMs
       try {
-        if (!registered) await this.#register()
+        if (!registered) for (const definition of registry.definitions) await this.#register(definition, leaseMs)
         registered = true
         if (performance.now() >= partitionsAt) {
           await this.#keepPartitions()
@@ -72,7 +75,7 @@ export class ScheduleCrew implements Crew {
           await store.sight(this.#deps.database.control, { names: registry.names })
           sightAt = performance.now() + sightEveryMs
         }
-        waitMs = await this.#round(stopping)
+        waitMs = await this.#round(stopping, leaseMs)
         failures = 0
       } catch (error) {
         failures += 1
@@ -84,10 +87,9 @@ export class ScheduleCrew implements Crew {
     }
   }
 
-  async #register(): Promise<void> {
-    const { database, registry } = this.#deps
-    for (const definition of registry.definitions)
-      await store.register(database.control, { ...rowOf(definition), by: 'worker' })
+  async #register(definition: ScheduleDefinition, leaseMs: number): Promise<boolean> {
+    const order = { ...rowOf(definition), by: 'worker', leaseMs } as const
+    return (await store.register(this.#deps.database.control, order)).length > 0
   }
 
   async #keepPartitions(): Promise<void> {
@@ -97,21 +99,36 @@ export class ScheduleCrew implements Crew {
   }
 
   /** Settles what is due, one tick of each schedule at a time; gives how long to wait before the next look. */
-  async #round(stopping: AbortSignal): Promise<number> {
+  async #round(stopping: AbortSignal, leaseMs: number): Promise<number> {
     const { database, registry } = this.#deps
     const rows = new Map((await store.list(database.control, { names: registry.names })).map((row) => [row.name, row]))
     let waitMs = pollMs
     for (const definition of registry.definitions) {
       const row = rows.get(definition.name)
-      if (row === undefined) await store.register(database.control, { ...rowOf(definition), by: 'worker' })
+      if (row === undefined) await this.#register(definition, leaseMs)
+      else if (isOther(definition, row)) await this.#claim(definition, row, leaseMs)
       else if (!stopping.aborted) waitMs = Math.min(waitMs, await this.#keep(definition, row))
     }
     return waitMs
   }
 
+  /** Brings our rule of a schedule back if nobody keeps the one that it has; else says once that it is left alone. */
+  async #claim(definition: ScheduleDefinition, row: store.ScheduleRow, leaseMs: number): Promise<void> {
+    const { name, rule } = definition
+    const other = `${row.rule} ${row.zone}`
+    if (await this.#register(definition, leaseMs)) this.#left.delete(name)
+    else if (this.#left.get(name) !== other) {
+      this.#left.set(name, other)
+      const message =
+        `Other workers keep the schedule "${name}" by the rule "${row.rule}" (${row.zone}), and this one has ` +
+        `"${rule}" in its code. It leaves the schedule to them as long as they are there.`
+      this.#deps.telemetry.emit('warning', { message })
+    }
+  }
+
   /** Settles a tick of one schedule if one is due; gives how long it can wait for the next look. */
   async #keep(definition: ScheduleDefinition, row: store.ScheduleRow): Promise<number> {
-    if (!row.enabled || row.rule !== definition.rule || row.zone !== definition.calendar.zone) return pollMs
+    if (!row.enabled) return pollMs
     const dueInMs = this.#dueOf(definition, row) - row.now.getTime()
     if (dueInMs > 0) return dueInMs
     const outcome = await settleNext(definition, this.#deps)
@@ -126,4 +143,9 @@ export class ScheduleCrew implements Crew {
     this.#next.set(definition.name, { after: after.getTime(), due })
     return due
   }
+}
+
+/** Whether a schedule has another rule in the database than in our code. */
+function isOther({ rule, calendar: { zone } }: ScheduleDefinition, row: store.ScheduleRow): boolean {
+  return row.rule !== rule || row.zone !== zone
 }

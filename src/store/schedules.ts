@@ -32,11 +32,18 @@ export type NewSchedule = Pick<
   'name' | 'rule' | 'zone' | 'target_kind' | 'target' | 'missed' | 'overlap' | 'delay_ms' | 'deadline_ms' | 'run_window'
 >
 
+/** A schedule with its rule and zone, as the rows of workers that keep it say it. */
+export function keptRule({ name, rule, zone }: Pick<NewSchedule, 'name' | 'rule' | 'zone'>): string {
+  return `${name} ${rule} ${zone}`
+}
+
 /**
  * Records a schedule as the code has it. A new one, and one with a new rule, begins now: what it would have done
- * before is not made up for.
+ * before is not made up for. A rule that the schedule had before comes back only when no worker is there that keeps the
+ * one of now: a worker of the old release that starts again during a deploy must not undo what the new one has said, and
+ * when all of those are gone, somebody has to keep it. Gives nothing when it leaves it alone.
  */
-export const register = statement<NewSchedule & { by: 'worker' | 'person' }, { name: string }>(
+export const register = statement<NewSchedule & { by: 'worker' | 'person'; leaseMs: number }, { name: string }>(
   'schedule.register',
   `insert into sluice.schedule as s
      (name, rule, zone, target_kind, target, missed, overlap, delay_ms, deadline_ms, run_window, seen_at)
@@ -47,7 +54,16 @@ export const register = statement<NewSchedule & { by: 'worker' | 'person' }, { n
      deadline_ms = excluded.deadline_ms, run_window = excluded.run_window,
      seen_at = greatest(s.seen_at, excluded.seen_at),
      considered_to = case when (s.rule, s.zone) is distinct from (excluded.rule, excluded.zone)
-       then greatest(s.considered_to, clock_timestamp()) else s.considered_to end
+       then greatest(s.considered_to, clock_timestamp()) else s.considered_to end,
+     past_rules = case when (s.rule, s.zone) is distinct from (excluded.rule, excluded.zone)
+       then (array_remove(s.past_rules, excluded.rule || ' ' || excluded.zone) || (s.rule || ' ' || s.zone))
+         [greatest(1, cardinality(s.past_rules) - 18) :]
+       else s.past_rules end
+   where $11 = 'person' or (s.rule, s.zone) = (excluded.rule, excluded.zone)
+     or excluded.rule || ' ' || excluded.zone <> all(s.past_rules)
+     or not exists (select from sluice.worker w
+                    where s.name || ' ' || s.rule || ' ' || s.zone = any(w.rules)
+                      and w.seen_at > clock_timestamp() - $12 * interval '1 millisecond')
    returning name`,
   (s) => [
     s.name,
@@ -61,6 +77,7 @@ export const register = statement<NewSchedule & { by: 'worker' | 'person' }, { n
     s.deadline_ms,
     s.run_window,
     s.by,
+    s.leaseMs,
   ],
 )
 

@@ -8,6 +8,8 @@ export interface WorkerRow {
   operations: string[]
   jobs: string[]
   sweeps: string[]
+  /** The schedules that it keeps, each with its rule and zone: see store/schedules.ts. */
+  rules?: string[]
   /** The queues of its jobs; none: all there are. */
   queues: string[]
   /** Jobs at once. */
@@ -25,8 +27,8 @@ export interface Vitals {
 export const beat = statement<WorkerRow & Partial<Vitals>, { id: string; draining: boolean }>(
   'worker.beat',
   `insert into sluice.worker (id, host, pid, version, operations, jobs, queues, concurrency, sweeps, memory_bytes,
-     loop_lag_ms)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     loop_lag_ms, rules)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
    on conflict (id) do update
    set seen_at = clock_timestamp(), memory_bytes = excluded.memory_bytes, loop_lag_ms = excluded.loop_lag_ms
    returning id, drain_since is not null as draining`,
@@ -42,6 +44,7 @@ export const beat = statement<WorkerRow & Partial<Vitals>, { id: string; drainin
     w.sweeps,
     w.memoryBytes ?? null,
     w.loopLagMs ?? null,
+    w.rules ?? [],
   ],
 )
 

@@ -6,6 +6,9 @@ create table sluice.schedule (
   -- A cron pattern, or "every" and a time. A worker that has another rule or zone in its code leaves the row alone.
   rule              text not null,
   zone              text not null,
+  -- What it had before, each as rule and zone, the latest last. A worker that still has one of these in its code is of an
+  -- older release: it does not bring it back while workers are there that keep the rule of now.
+  past_rules        text[] not null default '{}',
   target_kind       text not null check (target_kind in ('job', 'operation')),
   target            text not null,
   missed            text not null,
@@ -41,6 +44,9 @@ create table sluice.schedule_tick (
   settled_at   timestamptz not null default clock_timestamp(),
   primary key (schedule, tick)
 ) partition by range (tick);
+
+-- The schedules that a worker keeps, each as its name, rule and zone.
+alter table sluice.worker add column rules text[] not null default '{}';
 
 -- Creates the partition for a tick, and those of this week and the next ones.
 create function sluice.create_schedule_partitions(around timestamptz) returns integer

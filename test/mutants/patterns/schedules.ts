@@ -6,6 +6,30 @@ const oneRun = 'test/schedules/one-run.test.ts'
 /** Guards of schedules. */
 export const schedules: readonly Mutant[] = [
   {
+    name: 'schedule-rule-brought-back',
+    breaks: 'a schedule follows the newest release: a worker of an old one brings its rule back',
+    edits: [
+      {
+        file: store,
+        from: `or excluded.rule || ' ' || excluded.zone <> all(s.past_rules)`,
+        to: `or excluded.rule is not null`,
+      },
+    ],
+    caughtBy: {
+      file: 'test/schedules/deploys.test.ts',
+      test: 'a worker of the old release that starts again does not bring the old rule back',
+    },
+  },
+  {
+    name: 'schedule-kept-by-nobody',
+    breaks: 'a schedule is kept as long as a worker knows it: one whose rule nobody has any more is left alone for ever',
+    edits: [{ file: store, from: 'or not exists (select from sluice.worker w', to: 'or false and not exists (select from sluice.worker w' }],
+    caughtBy: {
+      file: 'test/schedules/deploys.test.ts',
+      test: 'when no worker is left that keeps the rule of a schedule, another one brings its own rule back',
+    },
+  },
+  {
     name: 'tick-without-primary-key',
     breaks: 'a tick has exactly one row: nothing keeps a second row of a tick out',
     edits: [
