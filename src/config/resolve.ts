@@ -140,7 +140,8 @@ function weights(queues: readonly string[] | Readonly<Record<string, number>> | 
 /** An option that says where our tables are is left out or has a value: a missing variable must not choose for it. */
 function checkNamed(option: 'database' | 'schema', config: SluiceConfig): void {
   if (!(option in config) || (config[option] ?? undefined) !== undefined) return
-  const instead = option === 'database' ? 'SLUICE_DATABASE_URL, DATABASE_URL or the PG* variables' : `"${defaults.schema}"`
+  const instead =
+    option === 'database' ? 'SLUICE_DATABASE_URL, DATABASE_URL or the PG* variables' : `"${defaults.schema}"`
   throw wrongOption(
     option,
     `is given, but has no value. Is a variable missing that it is read from? Set it; or leave "${option}" out to use ${instead}`,

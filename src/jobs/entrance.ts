@@ -55,11 +55,11 @@ export class Entrance {
    * for so long at most.
    */
   async pass(jobs: readonly NewJob[], lockMs?: number): Promise<EnqueuedRow[]> {
-    return this.carry(jobs, async (database, notify) =>
-      jobs.every(isPlain)
-        ? this.#passPlain(database, jobs, notify)
-        : enqueueAlone(database.control, { jobs, notify, lockMs: lockMs ?? database.options.timeouts.lockMs }),
-    )
+    return this.carry(jobs, async (database, withHint) => {
+      if (jobs.every(isPlain)) return this.#passPlain(database, jobs, withHint)
+      const limitMs = lockMs ?? database.options.timeouts.lockMs
+      return enqueueAlone(database.control, { jobs, notify: withHint, lockMs: limitMs })
+    })
   }
 
   /** How long an enqueue waits for somebody else's transaction. */

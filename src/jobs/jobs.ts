@@ -81,7 +81,9 @@ export class Jobs {
     const { tx } = options
     // What joins a batch of jobs may be refused, and must not take others along.
     const alone = tx !== undefined || job.batch !== undefined
-    const row = alone ? (await this.#pass([job], options))[0] : await (isPlain(job) ? this.#plain : this.#inOrder).add(job)
+    const row = alone
+      ? (await this.#pass([job], options))[0]
+      : await (isPlain(job) ? this.#plain : this.#inOrder).add(job)
     const { id, duplicate } = row as EnqueuedRow
     this.#deps.telemetry.emit('jobs.enqueued', {
       name: job.job,

@@ -3,10 +3,14 @@
  * rule matches is retried by the default rule, unless the definition says `retry: false`.
  */
 import { parseDuration, type Duration } from '../std/duration.ts'
+import { errorChain } from '../std/error-chain.ts'
 import { storable } from '../std/storable.ts'
 import { sqlstate } from '../store/sqlstate.ts'
 
-/** What an error may be recognised by: its class, its name or code, or a function of it. */
+/**
+ * What an error may be recognised by: its class, its name or code, or a function of it. A class, name or code is looked
+ * for in its causes, too, and in the errors of an AggregateError; a function gets the error that was thrown.
+ */
 export type ErrorMatch = (abstract new (...args: never[]) => Error) | ((error: unknown) => boolean) | string
 
 /** How long to wait after failure number `attempt` (from 1). */
@@ -75,7 +79,7 @@ export function discardOn(...matches: ErrorMatch[]): ErrorRule {
 
 /** Matches the error by which PostgreSQL ends one of two transactions that wait for each other. */
 export const DeadlockDetected: ErrorMatch = Object.defineProperty(
-  (error: unknown): boolean => sqlstate(error) === '40P01',
+  (error: unknown): boolean => errorChain(error).some((one) => sqlstate(one) === '40P01'),
   'name',
   { value: 'DeadlockDetected' },
 )
@@ -99,15 +103,17 @@ function nameOf(match: ErrorMatch): string {
 
 function fits(match: ErrorMatch, error: unknown): boolean {
   try {
-    if (typeof match === 'string') {
-      const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown }
-      return name === match || code === match
-    }
-    return isErrorClass(match) ? error instanceof match : match(error)
+    if (typeof match === 'string') return errorChain(error).some((one) => isCalled(one, match))
+    return isErrorClass(match) ? errorChain(error).some((one) => one instanceof match) : match(error)
   } catch {
     // A rule that cannot cope with an error does not match it; the next one may.
     return false
   }
+}
+
+function isCalled(error: unknown, word: string): boolean {
+  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown }
+  return name === word || code === word
 }
 
 function isErrorClass(match: Exclude<ErrorMatch, string>): match is abstract new (...args: never[]) => Error {

@@ -146,7 +146,8 @@ export class Schedules {
     const { registry } = this.#deps
     if (!registry.has(name)) return database
     const there = await store.list(database.control, { names: [name] })
-    if (there.length === 0) await store.register(database.control, { ...rowOf(registry.find(name)), by: 'person', leaseMs: 0 })
+    if (there.length === 0)
+      await store.register(database.control, { ...rowOf(registry.find(name)), by: 'person', leaseMs: 0 })
     return database
   }
 

@@ -1,3 +1,4 @@
+import { errorChain } from './error-chain.ts'
 import { storable } from './storable.ts'
 
 /** An error as plain data: what is stored with a failed attempt and carried by events. */
@@ -7,13 +8,30 @@ export interface ErrorRecord {
   /** SQLSTATE, Node error code or Sluice error code, where there is one. */
   code?: string
   stack?: string
+  /** What it comes from, the outermost first and without stacks: its causes, and the errors of an AggregateError. */
+  causes?: Omit<ErrorRecord, 'causes'>[]
 }
 
 const maxMessage = 2_000
 const maxStack = 8_000
+/** So many causes are kept. */
+const maxCauses = 10
+const maxCauseMessage = 500
 
 /** Any thrown value as a bounded record that PostgreSQL can store. Never throws, whatever it is given. */
 export function errorRecord(thrown: unknown): ErrorRecord {
+  const causes = errorChain(thrown)
+    .slice(1, maxCauses + 1)
+    .map(causeRecord)
+  return { ...plainRecord(thrown), ...(causes.length === 0 ? {} : { causes }) }
+}
+
+function causeRecord(cause: unknown): ErrorRecord {
+  const { stack: _stack, message, ...rest } = plainRecord(cause)
+  return { ...rest, message: storable(message, maxCauseMessage) }
+}
+
+function plainRecord(thrown: unknown): ErrorRecord {
   if (!isError(thrown)) return { name: 'NotAnError', message: describe(thrown) }
   const [code, stack] = [read(thrown, 'code'), read(thrown, 'stack')]
   return {

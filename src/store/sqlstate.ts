@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { errorChain } from '../std/error-chain.ts'
 
 /**
  * What an error from the database asks for.
@@ -42,9 +43,18 @@ const networkCodes = new Set(
 /** Puts an error into its class. Everything that decides by SQLSTATE asks here. */
 export function classify(error: unknown): ErrorClass {
   const state = sqlstate(error)
-  if (state !== undefined) return byState[state] ?? byClass[state.slice(0, 2)] ?? 'rows'
+  if (state !== undefined) return classOf(state)
   if (error instanceof SluiceError) return classifyOwn(error)
-  return isBrokenSocket(error) ? 'connection' : 'rows'
+  if (isBrokenSocket(error)) return 'connection'
+  // A library may have wrapped what the server said. A broken socket in there may be that of any other server.
+  const wrapped = errorChain(error)
+    .map(sqlstate)
+    .find((one) => one !== undefined)
+  return wrapped === undefined ? 'rows' : classOf(wrapped)
+}
+
+function classOf(state: string): ErrorClass {
+  return byState[state] ?? byClass[state.slice(0, 2)] ?? 'rows'
 }
 
 function classifyOwn(error: SluiceError): ErrorClass {

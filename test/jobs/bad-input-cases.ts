@@ -58,3 +58,18 @@ export async function finish(db: TestDatabase, { sluice }: JobWorker): Promise<v
   expect(await db.query('select * from sluice.job_claim')).toEqual([])
   expect(await db.query('select * from sluice.job_lock')).toEqual([])
 }
+
+/** Numbers for `sluice.enqueue`, and what the handler must get; without that, they must be refused. */
+export const sqlNumbers: [name: string, text: string, gives?: unknown][] = [
+  ['a bigint beyond 2^53', '{"job":"take","args":{"value":1797468113492090881}}'],
+  ['a bigint beyond 2^53 below zero', '{"job":"take","args":{"value":[{"id":-9007199254740993}]}}'],
+  ['a number beyond all numbers', '{"job":"take","args":{"value":1e400}}'],
+  ['the largest whole number that is exact', '{"job":"take","args":{"value":9007199254740991}}', 2 ** 53 - 1],
+  ['a bigint as text', '{"job":"take","args":{"value":"1797468113492090881"}}', '1797468113492090881'],
+  [
+    'a large number that loses nothing',
+    '{"job":"take","args":{"value":1.2345678901234567e+200}}',
+    1.2345678901234567e200,
+  ],
+  ['the largest number', '{"job":"take","args":{"value":1.7976931348623157e+308}}', Number.MAX_VALUE],
+]

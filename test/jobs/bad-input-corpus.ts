@@ -284,13 +284,6 @@ export const sqlTexts: [name: string, text: string, gives?: unknown][] = [
   ['a limit as text', '{"job":"take","key":{"name":"a","limit":"many"}}'],
   ['a limit of a million', '{"job":"take","key":{"name":"a","limit":1000000}}'],
   ['__proto__ as a key', '{"job":"take","args":{"__proto__":{"admin":true},"value":1}}', 1],
-  ['a bigint beyond 2^53', '{"job":"take","args":{"value":1797468113492090881}}'],
-  ['a bigint beyond 2^53 below zero', '{"job":"take","args":{"value":[{"id":-9007199254740993}]}}'],
-  ['a number beyond all numbers', '{"job":"take","args":{"value":1e400}}'],
-  ['the largest whole number that is exact', '{"job":"take","args":{"value":9007199254740991}}', 2 ** 53 - 1],
-  ['a bigint as text', '{"job":"take","args":{"value":"1797468113492090881"}}', '1797468113492090881'],
-  ['a large number that loses nothing', '{"job":"take","args":{"value":1.2345678901234567e+200}}', 1.2345678901234567e200],
-  ['the largest number', '{"job":"take","args":{"value":1.7976931348623157e+308}}', Number.MAX_VALUE],
   ['a long fraction', '{"job":"take","args":{"value":0.1000000000000000055511151231257827}}', 0.1],
   ...oddTexts.map(([name, text]): [string, string, unknown] => [
     name,

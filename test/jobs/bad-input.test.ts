@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { jobWorker } from '../support/jobs.ts'
-import { args, count, finish, jobsIn, sayCount, taking, tried } from './bad-input-cases.ts'
+import { args, count, finish, jobsIn, sayCount, sqlNumbers, taking, tried } from './bad-input-cases.ts'
 import { badKeys, badNames, oddTexts, oddValues, sqlTexts } from './bad-input-corpus.ts'
 
 sayCount()
@@ -45,7 +45,7 @@ test('what SQL gives to sluice.enqueue is refused in clear words, or reaches the
   const { take, got } = taking()
   await using worker = jobWorker(db, [take])
   const due: [id: number, value: unknown][] = []
-  for (const [name, text, ...gives] of sqlTexts) {
+  for (const [name, text, ...gives] of [...sqlTexts, ...sqlNumbers]) {
     count()
     const before = await jobsIn(db)
     const outcome = await db

@@ -13,26 +13,17 @@ export async function claimByHand(url: string, id: number, known?: Claimed): Pro
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    return await claimOn(client, id, known)
+    const { rows } = await client.query<Claimed>(
+      `select r.jobs, r.life, r.claims_floor as floor
+       from sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array(select name from sluice.job_class), array[q.id],
+         array[q.id], '{1}', '{0}', 10, 10, 1, $2, $3) r
+       where q.name = 'default'`,
+      [id, known?.life ?? null, known?.floor ?? '0'],
+    )
+    const claimed = rows[0] ?? expect.unreachable()
+    const jobs = JSON.parse(claimed.jobs ?? '[]') as [id: number][]
+    return { ...claimed, ids: jobs.map(([job]) => job) }
   } finally {
     await client.end()
   }
-}
-
-/** The same on a connection that is there, in its transaction. */
-export async function claimOn(
-  client: pg.Client,
-  id: number,
-  known?: Claimed,
-): Promise<Claimed & { ids: number[] }> {
-  const { rows } = await client.query<Claimed>(
-    `select r.jobs, r.life, r.claims_floor as floor
-     from sluice.queue q, sluice.claim_jobs($1, gen_random_uuid(), array(select name from sluice.job_class), array[q.id],
-       array[q.id], '{1}', '{0}', 10, 10, 1, $2, $3) r
-     where q.name = 'default'`,
-    [id, known?.life ?? null, known?.floor ?? '0'],
-  )
-  const claimed = rows[0] ?? expect.unreachable()
-  const jobs = JSON.parse(claimed.jobs ?? '[]') as [id: number][]
-  return { ...claimed, ids: jobs.map(([job]) => job) }
 }

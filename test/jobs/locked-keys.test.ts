@@ -42,7 +42,7 @@ test('a unique key of an open transaction makes nobody wait but those who want i
 
 test('whoever waits for a unique key gives up when the lock limit is over, each for itself', async () => {
   await using db = await testDatabase()
-  const limited = { ...patient, timeouts: { ...patient.timeouts, lock: '300ms' } }
+  const limited = { ...patient, timeouts: { ...patient.timeouts, lock: '300ms' } } as const
   await using app = jobWorker(db, [sync], {}, limited)
   await app.jobs.enqueue(sync, { id: 1 })
   await using importing = await openClient(db.workerUrl)

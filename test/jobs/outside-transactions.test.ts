@@ -6,7 +6,7 @@ import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { liveJobs, openClient } from '../support/jobs.ts'
 
 const work = defineJob({ name: 'work', perform: () => undefined })
-const tidy = defineOperation({ name: 'tidy', table: 'notes', perform: () => undefined })
+const tidy = defineOperation({ name: 'tidy', table: 'notes', perform: async () => undefined })
 
 let db: TestDatabase
 let sluice: Sluice

@@ -18,6 +18,7 @@ class Gone extends Error {}
 
 const fail = (error: unknown, tries: Record<string, number> = {}, random = 0.5) => ({ error, tries, random })
 const exact = { jitter: 0 }
+const refusedBy = (code: string): Error => Object.assign(new Error(`connect ${code}`), { code })
 
 describe('the verdict on a failed attempt', () => {
   const onError = [
@@ -228,4 +229,45 @@ describe('is refused when it is defined', () => {
     ],
     ['a name with a space', () => defineJob({ name: 'a b', perform }), 'its name must start with a letter'],
   ])('%s', (_, define, message) => expect(define).toThrow(message))
+})
+
+describe('what an error comes from', () => {
+  const fetchFailed = new TypeError('fetch failed', {
+    cause: new AggregateError([refusedBy('ETIMEDOUT'), refusedBy('ECONNREFUSED')], ''),
+  })
+  const deadlock = Object.assign(new Error('deadlock detected'), { code: '40P01', severity: 'ERROR' })
+  const wrapped = new Error('Failed query', { cause: new Error('driver', { cause: deadlock }) })
+  const gone = new Error('sync failed', { cause: new Gone('who?') })
+
+  test.each([
+    ['the code of an error that fetch wraps twice', retryOn('ECONNREFUSED', {}), fetchFailed],
+    ['the class of a cause', discardOn(Gone), gone],
+    ['a deadlock that a library has wrapped', retryOn(DeadlockDetected, {}), wrapped],
+    ['the name of one of many', discardOn('AggregateError'), fetchFailed],
+  ])('%s is matched', (_, rule, error) => {
+    expect(rule.matches(error)).toBe(true)
+  })
+
+  test('a function decides about what was thrown, and nothing else', () => {
+    const seen: unknown[] = []
+    expect(discardOn((error) => (seen.push(error), false)).matches(fetchFailed)).toBe(false)
+    expect(seen).toEqual([fetchFailed])
+  })
+
+  test('the first rule that matches any of them decides', () => {
+    const onError = [retryOn('ECONNREFUSED', { attempts: 4 }), discardOn(TypeError)]
+    expect(judge({ onError, retry: false }, fail(fetchFailed))).toMatchObject({
+      kind: 'retry',
+      reason: 'failure 1 of 4 on ECONNREFUSED',
+    })
+  })
+
+  test('an error that is its own cause, or has endless ones, matches no rule by that', () => {
+    const circle = new Error('a')
+    circle.cause = new Error('b', { cause: circle })
+    let endless = new Error('last')
+    for (let n = 0; n < 10_000; n++) endless = new Error(`${n}`, { cause: endless })
+    const many = new AggregateError(Array.from({ length: 10_000 }, () => endless))
+    for (const error of [circle, endless, many]) expect(discardOn('Nothing').matches(error)).toBe(false)
+  })
 })

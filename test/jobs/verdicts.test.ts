@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -34,6 +35,29 @@ test('each attempt is stored with its verdict, its reason and its error, and the
     expect(Number(nextAt)).toBeGreaterThan(Number(job.enqueuedAt))
     expect(workerId).toMatch(/^[0-9a-f-]{36}$/)
   }
+})
+
+test('a rule sees why fetch failed, and the attempt keeps it', async () => {
+  await using db = await testDatabase()
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  // Nobody is there any more.
+  await new Promise((resolve) => server.close(resolve))
+  const call = defineJob({
+    name: 'call',
+    onError: [retryOn('ECONNREFUSED', { attempts: 2, ...soon })],
+    retry: false,
+    perform: async () => void (await fetch(`http://127.0.0.1:${port}`)),
+  })
+  await using worker = await startedWorker(db, [call])
+  const { id } = await worker.jobs.enqueue(call)
+  await worker.events.event('job.dead')
+  const { attempts } = await worker.jobs.get(id)
+  expect(attempts).toMatchObject([
+    { verdict: 'retry', reason: 'failure 1 of 2 on ECONNREFUSED', error: { message: 'fetch failed' } },
+    { verdict: 'dead', error: { causes: [{ code: 'ECONNREFUSED' }] } },
+  ])
 })
 
 test('after its last attempt a job is dead, with everything that is needed to take it up again', async () => {

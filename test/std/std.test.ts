@@ -95,4 +95,30 @@ describe('error records', () => {
     expect(record.message.isWellFormed()).toBe(true)
     expect(record.stack?.length).toBeLessThan(8_100)
   })
+
+  test('keep what an error comes from, without stacks', () => {
+    const refused = Object.assign(new Error('connect ECONNREFUSED ::1:9'), { code: 'ECONNREFUSED' })
+    const error = new TypeError('fetch failed', { cause: new AggregateError([refused, 'a text'], 'all failed') })
+    expect(errorRecord(error)).toMatchObject({ name: 'TypeError', message: 'fetch failed' })
+    expect(errorRecord(error).causes).toEqual([
+      { name: 'AggregateError', message: 'all failed' },
+      { name: 'Error', message: 'connect ECONNREFUSED ::1:9', code: 'ECONNREFUSED' },
+      { name: 'NotAnError', message: 'a text' },
+    ])
+    expect(errorRecord(new Error('alone'))).not.toHaveProperty('causes')
+  })
+
+  test('end where causes do not', () => {
+    const circle = new Error('a')
+    circle.cause = new Error('b', { cause: circle })
+    expect(errorRecord(circle).causes).toEqual([{ name: 'Error', message: 'b' }])
+    let endless = new Error('x'.repeat(100_000))
+    for (let n = 0; n < 1_000; n++) endless = new Error('y'.repeat(100_000), { cause: endless })
+    const { causes = [] } = errorRecord(new AggregateError(Array.from({ length: 1_000 }, () => endless)))
+    expect(causes).toHaveLength(10)
+    expect(JSON.stringify(causes).length).toBeLessThan(10_000)
+    const odd = new Error('odd')
+    Object.defineProperty(odd, 'cause', { get: () => expect.unreachable() })
+    expect(errorRecord(odd)).toMatchObject({ message: 'odd' })
+  })
 })

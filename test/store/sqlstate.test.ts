@@ -48,6 +48,9 @@ describe('an error asks for', () => {
     [new TypeError('x is undefined'), 'rows'],
     ['a thrown text', 'rows'],
     [undefined, 'rows'],
+    // What the server said counts inside of a wrapper, too; a socket in there may be that of any other server.
+    [new Error('Failed query', { cause: server('40P01') }), 'retry'],
+    [new TypeError('fetch failed', { cause: network('ECONNREFUSED') }), 'rows'],
     // A user's error with a code of five letters is not one of the server's.
     [network('EMAIL'), 'rows'],
   ])('%s: %s', (error, expected) => expect(classify(error)).toBe(expected))

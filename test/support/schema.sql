@@ -592,6 +592,7 @@ table schedule
   name text not null
   rule text not null
   zone text not null
+  past_rules text[] not null default '{}'::text[]
   target_kind text not null
   target text not null
   missed text not null
@@ -717,6 +718,7 @@ table worker
   jobs text[] not null default '{}'::text[]
   queues text[] not null default '{}'::text[]
   concurrency integer not null default 0
+  rules text[] not null default '{}'::text[]
   sweeps text[] not null default '{}'::text[]
   drain_since timestamp with time zone
   drain_by text

@@ -8,7 +8,11 @@ import { testDatabase, type TestDatabase } from '../support/database.ts'
 const ran: string[] = []
 const work = defineJob({ name: 'work', perform: () => void ran.push('work') })
 const booking = defineJob({ name: 'booking', transaction: true, perform: () => void ran.push('booking') })
-const reading = defineJob({ name: 'reading', perform: async ({ db }) => void (await db.query('select 1', [])) })
+const reading = defineJob({
+  name: 'reading',
+  guard: async ({ db: connection }) => (await connection.query('select 1', [])).rows.length > 0,
+  perform: () => void ran.push('reading'),
+})
 const hourly = defineSchedule({ name: 'hourly', cron: '0 * * * *', job: work })
 
 let db: TestDatabase
@@ -48,7 +52,9 @@ describe('a database that is not marked for tests', () => {
   })
 
   test('is taken for one once it is marked', async () => {
-    await db.query(`do $$ begin execute format('alter database %I set sluice.for_tests = on', current_database()); end $$`)
+    await db.query(
+      `do $$ begin execute format('alter database %I set sluice.for_tests = on', current_database()); end $$`,
+    )
     await using marked = new Sluice({ database: db.workerUrl, jobs: [work] })
     expect(await testJobs(marked).drain()).toHaveLength(2)
   })

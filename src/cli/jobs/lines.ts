@@ -87,7 +87,9 @@ function attemptRows({ attempt, at, runMs, verdict, reason, nextAt, error }: Job
   const wait = nextAt === null ? 0 : Math.max(0, nextAt.getTime() - at.getTime())
   const decided = wait === 0 ? verdict : `${verdict} in ${formatDuration(wait)}`
   const head: Row = [`attempt ${attempt}`, `${moment(at)}${ran}: ${decided}, ${reason}`]
-  return error === null ? [head] : [head, ['', ['yellow', errorText(error)]]]
+  if (error === null) return [head]
+  const causes = (error.causes ?? []).map((cause): Row => ['', ['dim', `caused by ${errorText(cause)}`]])
+  return [head, ['', ['yellow', errorText(error)]], ...causes]
 }
 
 function stackLines(error: ErrorRecord | null): Line[] {

@@ -6,7 +6,9 @@ export type Described = {
   readonly [N in keyof Answers as Answers[N] extends FileAnswer ? never : N]: Schema<Arrived<Answers[N]>>
 }
 
-export const errorRecord = object({ name: text, message: text, code: optional(text), stack: optional(text) })
+const plainError = { name: text, message: text, code: optional(text), stack: optional(text) }
+
+export const errorRecord = object({ ...plainError, causes: optional(list(object(plainError))) })
 
 /** The values of a key, one for each of its columns. */
 export const keys = list(text)

@@ -155,11 +155,18 @@ export function Json({ value, label }: { value: unknown; label: string }): JSX.E
   )
 }
 
-/** An error with its stack, folded. */
+interface ShownError {
+  name: string
+  message: string
+  code?: string | undefined
+  stack?: string | undefined
+}
+
+/** An error with what it comes from, and its stack, folded. */
 export function Failure({
   error,
 }: {
-  error: { name: string; message: string; code?: string | undefined; stack?: string | undefined } | null
+  error: (ShownError & { causes?: ShownError[] | undefined }) | null
 }): JSX.Element | null {
   if (error === null) return null
   return (
@@ -168,6 +175,12 @@ export function Failure({
         <strong>{error.name}</strong>
         {error.code !== undefined && <code>{error.code}</code>} {error.message}
       </p>
+      {error.causes?.map((cause) => (
+        <p>
+          caused by <strong>{cause.name}</strong>
+          {cause.code !== undefined && <code>{cause.code}</code>} {cause.message}
+        </p>
+      ))}
       {error.stack !== undefined && (
         <details>
           <summary>Stack</summary>

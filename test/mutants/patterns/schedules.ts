@@ -22,8 +22,15 @@ export const schedules: readonly Mutant[] = [
   },
   {
     name: 'schedule-kept-by-nobody',
-    breaks: 'a schedule is kept as long as a worker knows it: one whose rule nobody has any more is left alone for ever',
-    edits: [{ file: store, from: 'or not exists (select from sluice.worker w', to: 'or false and not exists (select from sluice.worker w' }],
+    breaks:
+      'a schedule is kept as long as a worker knows it: one whose rule nobody has any more is left alone for ever',
+    edits: [
+      {
+        file: store,
+        from: 'or not exists (select from sluice.worker w',
+        to: 'or false and not exists (select from sluice.worker w',
+      },
+    ],
     caughtBy: {
       file: 'test/schedules/deploys.test.ts',
       test: 'when no worker is left that keeps the rule of a schedule, another one brings its own rule back',
