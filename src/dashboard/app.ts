@@ -9,7 +9,7 @@ import { protection } from './headers.ts'
 import { inputOf, watchedRoute } from './input.ts'
 import { openApi } from './openapi.ts'
 import { allowances, Rate } from './rate.ts'
-import { includes, visitorOf, type Visitor } from './roles.ts'
+import { includes, RoleMissing, visitorOf, type Visitor } from './roles.ts'
 import { handlers } from './routes/index.ts'
 import { openStream, type Streams } from './streams.ts'
 import type { Pass } from './token.ts'
@@ -83,8 +83,7 @@ function refusalFor(name: RouteName, { role }: Visitor, { surroundings }: Desk):
   if (surroundings.readOnly && method === 'POST') {
     return { status: 403, code: 'READ_ONLY', message: 'This dashboard only shows.' }
   }
-  if (includes(role, needed)) return undefined
-  return { status: 403, code: 'ROLE', message: `This takes the role ${needed}; yours is ${role}.` }
+  return includes(role, needed) ? undefined : failureOf(new RoleMissing(needed, role))
 }
 
 /** Nobody, when `authorize` throws. */
@@ -97,15 +96,19 @@ async function visit({ pass, authorize }: AppParts, request: Request): Promise<V
   }
 }
 
-/** Turns the token of the printed address into a cookie, and takes it out of the address. */
+/**
+ * Turns the token of the printed address into a cookie, and takes it out of the address. Whoever has the cookie may
+ * follow the link again, or reload it.
+ */
 function exchange(pass: Pass, base: string) {
   return async (c: Context<Env>, next: () => Promise<void>): Promise<Response | void> => {
     const token = c.req.query('token')
     if (token === undefined) return next()
-    const cookie = pass.cookieFor(token)
-    if (cookie === undefined) return stranger(false)
     const page = notice({ title: 'Sluice', text: 'Opening the dashboard …', next: `${base}/` })
-    return html(page, 200, { 'set-cookie': cookie })
+    if (pass.visitorOf(c.req.raw) !== undefined) return html(page)
+    // A look at the head alone opens nothing, and must not use up the token.
+    const cookie = c.req.method === 'HEAD' ? undefined : pass.cookieFor(token)
+    return cookie === undefined ? stranger(false) : html(page, 200, { 'set-cookie': cookie })
   }
 }
 
@@ -148,7 +151,7 @@ function asset(name: string, headers: Headers): Response {
 
 function stranger(api: boolean): Response {
   const text =
-    'You are not signed in here. Use the address that the server printed when it started, or sign in to the application that shows this dashboard.'
+    'You are not signed in here. The address that the server prints when it starts works once, in one browser: start the server again for a new one. Where an application shows this dashboard, sign in to the application.'
   if (api) return refuse({ status: 401, code: 'UNKNOWN', message: text })
   return html(notice({ title: 'Not signed in', text }), 401)
 }

@@ -1,11 +1,13 @@
 import { redact } from '../index.ts'
 import type { Refusal } from './guard.ts'
+import { RoleMissing } from './roles.ts'
 import { Misfit } from './shape.ts'
 
 /** What an error means to who asked. What we do not know is not told: it may hold anything. */
 export function failureOf(error: unknown): Refusal {
   if (error instanceof Misfit)
     return { status: 400, code: 'INPUT', message: `The request does not fit: ${error.message}.` }
+  if (error instanceof RoleMissing) return { status: 403, code: 'ROLE', message: error.message }
   const { name, code, message } = (error ?? {}) as { name?: unknown; code?: unknown; message?: unknown }
   const text = redact(String(message))
   if (name === 'SluiceError' && typeof code === 'string') return { status: statusOf(code), code, message: text }

@@ -16,6 +16,15 @@ export function includes(role: Role, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed)
 }
 
+/** What somebody asked for takes another role than theirs. */
+export class RoleMissing extends Error {
+  override readonly name = 'RoleMissing'
+
+  constructor(needed: Role, role: Role) {
+    super(`This takes the role ${needed}; yours is ${role}.`)
+  }
+}
+
 /** What `authorize` gave, if it is somebody. Anything else is nobody. */
 export function visitorOf(given: unknown): Visitor | undefined {
   const { user, role } = (given ?? {}) as Partial<Visitor>

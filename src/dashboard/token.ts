@@ -1,24 +1,34 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Visitor } from './roles.ts'
 
-/** A secret of one start: in the address that is printed, then in a cookie that no script can read. */
+/** A secret of one start: in the address that is printed, once, then in a cookie that no script can read. */
 export interface Pass {
   /** In the printed address. */
   readonly token: string
-  /** The cookie to set for who brings the token; undefined: it is the wrong one. */
+  /** The cookie to set for who brings the token first; undefined: it is the wrong one, or has been used. */
   cookieFor(token: string): string | undefined
   /** Who a request comes from; undefined: it has no valid cookie. */
   visitorOf(request: Request): Visitor | undefined
 }
 
-/** Makes the pass of one start. The cookie differs from the token, so that an address in a log opens nothing later. */
+/** Closing the browser must not lock anybody out: the token that would let them in again is used up. */
+const keptSeconds = 7 * 86_400
+
+/**
+ * Makes the pass of one start. The token opens one session, and the cookie of the session differs from it, so that an
+ * address in a log opens nothing later.
+ */
 export function issuePass({ name, visitor, path }: { name: string; visitor: Visitor; path: string }): Pass {
   const token = randomBytes(24).toString('base64url')
   const session = randomBytes(32).toString('base64url')
+  let used = false
   return {
     token,
-    cookieFor: (given) =>
-      equal(given, token) ? `${name}=${session}; Path=${path}; HttpOnly; SameSite=Strict` : undefined,
+    cookieFor(given) {
+      if (used || !equal(given, token)) return undefined
+      used = true
+      return `${name}=${session}; Path=${path}; Max-Age=${keptSeconds}; HttpOnly; SameSite=Strict`
+    },
     visitorOf(request) {
       const given = cookies(request.headers.get('cookie') ?? '').get(name)
       return given !== undefined && equal(given, session) ? visitor : undefined

@@ -64,6 +64,12 @@ export class Schedules {
     return (await store.listTicks(control, { names, before: before ?? null, limit: bounded })).map(tickOf)
   }
 
+  /** What {@link run} would start, by the code of this process. */
+  target(name: string): ScheduleStatus['target'] {
+    const { kind, definition } = this.#deps.registry.find(name).target
+    return { kind, name: definition.name }
+  }
+
   /** Starts a run now, beside the clock; also of a schedule that is disabled. Refused while a run is in the way. */
   async run(name: string, who: Who = {}): Promise<ScheduleTick> {
     const definition = this.#deps.registry.find(name)

@@ -73,6 +73,7 @@ const verbs: Record<string, Record<string, string>> = {
     list: looks,
     get: looks,
     ticks: looks,
+    target: looks,
   },
   machines: { start: work, advance: work, list: looks, show: looks },
   reconcilers: { run: 'reconciler.run', list: looks },

@@ -275,7 +275,7 @@ describe('security', () => {
     expect((await fetch(`${origin}/?token=${token.slice(1)}x`)).status).toBe(401)
     const entered = await fetch(served.url)
     const cookie = entered.headers.get('set-cookie') ?? ''
-    expect(cookie).toMatch(/^sluice_\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
+    expect(cookie).toMatch(/^sluice_\d+=[\w-]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Strict$/)
     expect(cookie).not.toContain(token)
     expect(await entered.text()).toContain('http-equiv="refresh"')
     const headers = { cookie: cookie.split(';')[0] ?? '' }

@@ -22,7 +22,7 @@ export async function openDashboard(shell: Shell, sluice: Sluice, choices: Dashb
   })
   if (output.json) output.record({ url: dashboard.url })
   else output.data(dashboard.url)
-  output.note('Open this address; it lets in whoever has it. Ctrl-C ends the dashboard.')
+  output.note('Open this address: it lets in the first browser that does, and no other. Ctrl-C ends the dashboard.')
   await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
   throw signal.reason
 }

@@ -102,7 +102,7 @@ export const operations = {
     method: 'POST',
     path: '/plan',
     role: 'operator',
-    does: 'What a start would do, with a dry run that is rolled back.',
+    does: 'What a start would do; for an admin with a dry run that is rolled back, which shows rows of the table.',
     body: { ...named, args },
   },
   'operations.start': {

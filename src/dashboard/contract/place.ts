@@ -17,7 +17,7 @@ export const place = {
     method: 'POST',
     path: '/schedules/:name/run',
     role: 'operator',
-    does: 'Starts a run now.',
+    does: 'Starts a run now. For a schedule of an operation this takes the role admin, as a start does.',
     params: named,
     body: { reason },
   },

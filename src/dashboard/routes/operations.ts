@@ -103,8 +103,10 @@ export const operations: Handlers<
   async definitions({ desk }) {
     return { definitions: desk.act.operations.records.startable() }
   },
-  async 'operations.plan'({ input: { name, args }, desk }) {
-    return { plan: await desk.look.operations.plan(name, args) }
+  async 'operations.plan'({ input: { name, args }, visitor, desk }) {
+    // A dry run shows rows of users' tables, also in its errors, to somebody who could not start it.
+    const dryRun = includes(visitor.role, contract['operations.start'].role)
+    return { plan: await desk.look.operations.plan(name, args, { dryRun }) }
   },
   async 'operations.start'(call) {
     const { name, args, force = false } = call.input

@@ -1,5 +1,7 @@
 import type { ScheduleStatus } from '../../index.ts'
+import { contract } from '../contract.ts'
 import { whoOf, type Call, type Handlers } from '../handlers.ts'
+import { includes, RoleMissing } from '../roles.ts'
 
 const act =
   (verb: 'enable' | 'disable') =>
@@ -16,7 +18,12 @@ export const schedules: Handlers<'schedules' | 'schedules.run' | 'schedules.enab
     return { schedules: found.map((one) => ({ ...one, ticks: ticks.filter(({ schedule }) => schedule === one.name) })) }
   },
   async 'schedules.run'(call) {
-    return { tick: await call.desk.act.schedules.run(call.input.name, whoOf(call)) }
+    const { visitor, desk, input } = call
+    // Whoever may not start an operation may not have a schedule start it, either.
+    const { role } =
+      contract[desk.act.schedules.target(input.name).kind === 'operation' ? 'operations.start' : 'jobs.run']
+    if (!includes(visitor.role, role)) throw new RoleMissing(role, visitor.role)
+    return { tick: await desk.act.schedules.run(input.name, whoOf(call)) }
   },
   'schedules.enable': act('enable'),
   'schedules.disable': act('disable'),

@@ -103,7 +103,7 @@ function Steps({ definition }: { definition: Definition }): JSX.Element {
             class={plan === undefined ? 'primary' : ''}
             disabled={busy || !may(session, 'operator')}
           >
-            {busy ? 'Looking …' : 'Plan and dry run'}
+            {busy ? 'Looking …' : may(session, 'admin') ? 'Plan and dry run' : 'Plan'}
           </button>
         </div>
       </form>
@@ -124,7 +124,8 @@ function Steps({ definition }: { definition: Definition }): JSX.Element {
 
 function Start({ definition, plan, args }: { definition: Definition; plan: Plan; args: unknown }): JSX.Element {
   const session = useSession()
-  if (!may(session, 'admin')) return <p class="muted">To start it takes the role admin.</p>
+  if (!may(session, 'admin'))
+    return <p class="muted">To start it, and to see rows of a dry run, takes the role admin.</p>
   const { name, table, approval } = definition
   const start = (): void =>
     confirm({

@@ -116,24 +116,27 @@ function Ticks({ ticks }: { ticks: readonly Tick[] }): JSX.Element {
 const why = (reason: string | undefined): { reason?: string } => (reason === undefined ? {} : { reason })
 
 function Verbs({ schedule: { name, enabled, target } }: { schedule: Schedule }): JSX.Element {
+  const runs = may(useSession(), target.kind === 'operation' ? 'admin' : 'operator')
   const verb = enabled ? 'disable' : 'enable'
   const at = `/schedules/${encodeURIComponent(name)}`
   return (
     <>
-      <button
-        type="button"
-        onClick={() =>
-          confirm({
-            title: `Run ${name} now?`,
-            text: `The ${target.kind} ${target.name} is started once, beside the clock.`,
-            verb: 'Run now',
-            done: `${name} was started`,
-            run: (reason) => change(`${at}/run`, why(reason)),
-          })
-        }
-      >
-        Run now<span class="visually-hidden"> {name}</span>
-      </button>
+      {runs && (
+        <button
+          type="button"
+          onClick={() =>
+            confirm({
+              title: `Run ${name} now?`,
+              text: `The ${target.kind} ${target.name} is started once, beside the clock.`,
+              verb: 'Run now',
+              done: `${name} was started`,
+              run: (reason) => change(`${at}/run`, why(reason)),
+            })
+          }
+        >
+          Run now<span class="visually-hidden"> {name}</span>
+        </button>
+      )}
       <button
         type="button"
         onClick={() =>
