@@ -65,9 +65,17 @@ export interface SluiceConfig {
   timeouts?: { statement?: Duration; lock?: Duration; idleInTransaction?: Duration }
   /**
    * How long history is kept: of operations (whole weeks are dropped), of jobs that succeeded, of those that did not
-   * (whole days), and of samples of an hour.
+   * (whole days), of samples of an hour, of the one line that is left of each operation, and of the audit (at least 30
+   * days).
    */
-  history?: { keep?: Duration; jobs?: Duration; deadJobs?: Duration; samples?: Duration }
+  history?: {
+    keep?: Duration
+    jobs?: Duration
+    deadJobs?: Duration
+    samples?: Duration
+    summaries?: Duration
+    audit?: Duration
+  }
   /** When to call a person, and how. */
   alerts?: AlertConfig
   /** Paths of args of all jobs and operations that nobody may see, such as `args.token`. */
@@ -92,7 +100,15 @@ export const defaults = {
   governor: governorDefaults,
   /** Idle in transaction is how a paused worker holds locks: the server ends that. */
   timeouts: { statement: '15s', lock: '5s', idleInTransaction: '30s' },
-  history: { keep: '30 days', jobs: '7 days', deadJobs: '90 days', samples: '90 days' },
+  /** Auditors ask who did what in the year before; two years cover that. */
+  history: {
+    keep: '30 days',
+    jobs: '7 days',
+    deadJobs: '90 days',
+    samples: '90 days',
+    summaries: '730 days',
+    audit: '730 days',
+  },
   embedded: { dataDir: '.sluice/postgres' },
 } as const
 

@@ -26,7 +26,8 @@ const longestMs = 3_660 * 86_400_000
 export function timeOf(option: string, value: unknown, { leastMs = 1, mostMs = longestMs } = {}): number {
   const ms = parseDuration(value)
   if (ms !== undefined && ms >= leastMs && ms <= mostMs) return Math.round(ms)
-  const bounds = `at least ${leastMs} ms and at most ${formatDuration(mostMs)}`
+  const least = leastMs < 60_000 ? `${leastMs} ms` : formatDuration(leastMs)
+  const bounds = `at least ${least} and at most ${formatDuration(mostMs)}`
   throw wrongOption(option, `must be a time such as "30s" or "5m", ${bounds}, not ${JSON.stringify(value)}`)
 }
 

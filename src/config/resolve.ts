@@ -63,7 +63,7 @@ const known = {
   governor: ['every', 'patience', 'cores', 'limits'],
   budget: ['rowsPerSecond', 'walBytesPerSecond'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
-  history: ['keep', 'jobs', 'deadJobs', 'samples'],
+  history: ['keep', 'jobs', 'deadJobs', 'samples', 'summaries', 'audit'],
   embedded: ['dataDir', 'port'],
 } as const
 
@@ -74,6 +74,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
   for (const place of ['database', 'schema'] as const) checkNamed(place, config)
   const worker = { ...defaults.worker, ...config.worker }
   const timeouts = { ...defaults.timeouts, ...config.timeouts }
+  const kept = config.history ?? {}
   const concurrency = wholeOf('worker.concurrency', worker.concurrency)
   const jobWorker = resolveJobs(config)
   return {
@@ -96,7 +97,9 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       stopMs: timeOf('worker.stop', worker.stop),
       abortMs: 5_000,
       carveMs: 2_000,
-      keepDays: daysOf('history.keep', config.history?.keep ?? defaults.history.keep),
+      keepDays: daysOf('history.keep', kept.keep ?? defaults.history.keep),
+      keepSummaryDays: daysOf('history.summaries', kept.summaries ?? defaults.history.summaries),
+      keepAuditDays: daysOf('history.audit', kept.audit ?? defaults.history.audit, 30),
     },
     jobWorker,
     governor: resolveGovernor(config),
@@ -107,7 +110,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     sweeps: config.sweeps ?? [],
     alerts: resolveAlerts(config.alerts),
     redact: checkedPaths(config.redact),
-    keepSampleDays: daysOf('history.samples', config.history?.samples ?? defaults.history.samples),
+    keepSampleDays: daysOf('history.samples', kept.samples ?? defaults.history.samples),
   }
 }
 
@@ -167,6 +170,6 @@ function checkedPaths(paths: readonly string[] = []): readonly string[] {
 
 const day = 86_400_000
 
-function daysOf(option: string, value: unknown): number {
-  return Math.ceil(timeOf(option, value, { leastMs: day }) / day)
+function daysOf(option: string, value: unknown, least = 1): number {
+  return Math.ceil(timeOf(option, value, { leastMs: least * day }) / day)
 }

@@ -1,5 +1,7 @@
+import { SluiceError } from '../errors.ts'
 import type { Blindness, Probe } from '../governor/probe.ts'
 import type { Database } from '../store/database.ts'
+import { rightsOf } from '../store/grants.ts'
 import { schemaStatus } from '../store/migrate.ts'
 import type { Pool } from '../store/pool.ts'
 import { facts, missingRights, type ServerFacts } from '../store/server.ts'
@@ -20,11 +22,13 @@ interface Sight {
 }
 
 const oldestServer = 140_000
+/** Of objects on which rights are missing. Who lacks more has not run the script at all. */
+const mostNamed = 10
 
 /** Looks at everything that commonly goes wrong. Reads only. */
 export async function examine(database: Database, probes: readonly Sight[]): Promise<Finding[]> {
   const { server, skewMs } = await measure(database.control)
-  const schema = await schemaFindings(database.control)
+  const schema = await schemaFindings(database.control).catch(unreadableSchema)
   return [
     runtimeFinding(process.versions.node),
     { check: 'reachability', level: 'ok', found: `connected as role "${server.role}"` },
@@ -97,14 +101,24 @@ async function schemaFindings(control: Pool): Promise<Finding[]> {
   return [{ check: 'schema', level: 'ok', found: at }]
 }
 
+/** Whoever may not even read which version it is needs the rights, which are the next thing that is looked at. */
+function unreadableSchema(error: unknown): Finding[] {
+  if (!(error instanceof SluiceError) || error.code !== 'PERMISSION_DENIED') throw error
+  const remedy = 'Give the role its rights first: "sluice grants" prints the SQL.'
+  return [{ check: 'schema', level: 'problem', found: 'this role may not read its version', remedy }]
+}
+
 async function rightsFindings(control: Pool, server: ServerFacts): Promise<Finding[]> {
   if (server.schema_usage === null) return []
   const remedy = `Run the SQL that "sluice grants" prints, then: grant ${control.schema}_worker to ${server.role};`
   if (!server.schema_usage)
     return [{ check: 'rights', level: 'problem', found: `no usage on schema "${control.schema}"`, remedy }]
-  const missing = (await missingRights(control)).map((row) => row.missing)
-  if (missing.length > 0)
-    return [{ check: 'rights', level: 'problem', found: `missing: ${missing.join(', ')}`, remedy }]
+  const missing = (await missingRights(control, rightsOf('worker'))).map((row) => row.missing)
+  if (missing.length > 0) {
+    const more = missing.length > mostNamed ? `; and on ${missing.length - mostNamed} more` : ''
+    const found = `missing: ${missing.slice(0, mostNamed).join('; ')}${more}`
+    return [{ check: 'rights', level: 'problem', found, remedy }]
+  }
   if (server.superuser) {
     const advice = `Run workers with a narrow role: "sluice grants" prints the SQL.`
     return [{ check: 'rights', level: 'warning', found: `role "${server.role}" is a superuser`, remedy: advice }]

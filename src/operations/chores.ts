@@ -1,10 +1,11 @@
 import type { Governor } from '../governor/governor.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { ticks } from '../std/sleep.ts'
+import { forgetActs } from '../store/audit.ts'
 import { rescue } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import { beginVerifying, endHolds, finishDone, settleCancelling, settlePausing } from '../store/lifecycle.ts'
-import { createHistoryPartitions, dropHistoryPartitions, forgetSilent } from '../store/workers.ts'
+import { createHistoryPartitions, dropHistoryPartitions, forgetSilent, forgetSummaries } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationRegistry } from './define.ts'
 
@@ -15,28 +16,47 @@ interface Deps {
   governor: Pick<Governor, 'tidy'>
   leaseMs: number
   keepDays: number
+  keepSummaryDays: number
+  keepAuditDays: number
   signal: AbortSignal
 }
 
 const partitionsEveryMs = 3_600_000
 const weeksAhead = 4
+/** One statement forgets so many rows. */
+const most = 1_000
 
 /** What every worker does now and then for all of them: no leader, and no harm when several do it at once. */
 export async function keepHouse(deps: Deps): Promise<void> {
   let partitionsAt = 0
   for await (const _ of ticks(deps.leaseMs / 3, deps.signal)) {
     try {
-      if (Date.now() >= partitionsAt) {
+      const due = Date.now() >= partitionsAt
+      if (due) {
         await createHistoryPartitions(deps.database.control, { weeksAhead })
         await dropHistoryPartitions(deps.database.control, { keepDays: deps.keepDays })
         partitionsAt = Date.now() + partitionsEveryMs
       }
       await sweep(deps)
+      // Last, and once an hour: what it meets must not keep anybody from being rescued.
+      if (due) await forget(deps)
     } catch (error) {
       // The next tick tries again; the loops that take work report what the database says.
       if (!deps.signal.aborted)
         deps.telemetry.emit('warning', { message: `Sweep failed: ${errorRecord(error).message}` })
     }
+  }
+}
+
+async function forget({ database: { control }, keepSummaryDays, keepAuditDays, signal }: Deps): Promise<void> {
+  const kept = [
+    [forgetSummaries, keepSummaryDays],
+    [forgetActs, keepAuditDays],
+  ] as const
+  for (const [some, keepDays] of kept) {
+    let forgotten = most
+    while (forgotten === most && !signal.aborted)
+      forgotten = (await some(control, { keepDays, most }))[0]?.forgotten ?? 0
   }
 }
 

@@ -32,8 +32,10 @@ export interface WorkerOptions extends LeaseTimes {
   carveMs: number
   /** Wait between looks for work when there was none. */
   pollMs: number
-  /** Days that history is kept. */
+  /** Days that history is kept, the line that is left of an operation, and what people did. */
   keepDays: number
+  keepSummaryDays: number
+  keepAuditDays: number
   /** How long a stop waits for the current sub-batches before it aborts them, and for them to notice. */
   stopMs: number
   abortMs: number

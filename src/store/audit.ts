@@ -65,6 +65,13 @@ export const listAudit = statement<AuditFilter, AuditRow>(
   (f) => [f.actor, f.source, f.action, f.target, f.since, f.until, f.before, f.limit],
 )
 
+/** Forgets acts that are older than the retention, some at a time; never one of the last 30 days. */
+export const forgetActs = statement<{ keepDays: number; most: number }, { forgotten: number }>(
+  'audit.forget',
+  `select sluice.forget_acts($1, $2) as forgotten`,
+  (p) => [p.keepDays, p.most],
+)
+
 /** What was done to what. */
 export interface Act {
   action: string

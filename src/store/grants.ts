@@ -31,6 +31,7 @@ begin
   end if;
   alter function sluice.create_history_partitions(integer) owner to sluice_migrator;
   alter function sluice.drop_history_partitions(integer) owner to sluice_migrator;
+  alter function sluice.forget_summaries(integer, integer) owner to sluice_migrator;
   alter function sluice.create_job_partitions(integer) owner to sluice_migrator;
   alter function sluice.drop_job_partitions(integer, integer) owner to sluice_migrator;
   alter function sluice.admit_jobs(bigint[]) owner to sluice_migrator;
@@ -63,6 +64,7 @@ begin
   alter function sluice.create_sample_partitions() owner to sluice_migrator;
   alter function sluice.drop_sample_partitions(integer) owner to sluice_migrator;
   alter function sluice.record_act(text, text, text, text, jsonb, jsonb, text) owner to sluice_migrator;
+  alter function sluice.forget_acts(integer, integer) owner to sluice_migrator;
   alter function sluice.start_operation(jsonb, jsonb) owner to sluice_migrator;
 
   -- What an earlier release gave and this one does not need goes; nobody sees the moment in between.
@@ -82,8 +84,8 @@ begin
   grant select, insert, delete on sluice.operation_history to sluice_worker;
   grant select, insert, update on sluice.batch_history, sluice.quarantine to sluice_worker;
   grant select, insert on sluice.transition to sluice_worker;
-  grant execute on function sluice.create_history_partitions(integer), sluice.drop_history_partitions(integer)
-    to sluice_worker;
+  grant execute on function sluice.create_history_partitions(integer), sluice.drop_history_partitions(integer),
+    sluice.forget_summaries(integer, integer), sluice.forget_acts(integer, integer) to sluice_worker;
 
   grant select, insert, update, delete on sluice.job, sluice.job_claim, sluice.job_lock, sluice.job_cancel,
     sluice.queue, sluice.job_class, sluice.sweep, sluice.sweep_claim to sluice_worker;
@@ -160,6 +162,29 @@ $$;
 -- Who may stop all operations and let them go on (sluice ops disable --all) needs beside the worker's rights:
 --   grant select, insert, update, delete on sluice.standstill to my_operators;
 `
+
+/** A right of a role on an object of the schema. */
+export interface Right {
+  kind: 'table' | 'sequence' | 'function'
+  /** Without the schema; of a function with its types: `enqueue(text, boolean, boolean)`. */
+  object: string
+  right: string
+}
+
+/** The rights of one of the roles, read from the script that gives them, so that whoever checks them knows them all. */
+export function rightsOf(role: 'worker' | 'enqueue' | 'dashboard'): Right[] {
+  const grants = script.matchAll(/^ +grant ([a-z, ]+) on (function |sequence |)(sluice\.[^;]+?)\s+to\s+([^;]+);/gm)
+  return [...grants].flatMap(([, rights = '', kind = '', objects = '', roles = '']) =>
+    roles.split(/,\s*/).includes(`sluice_${role}`)
+      ? [...objects.matchAll(/sluice\.(\w+(?:\([^)]*\))?)/g)].flatMap(([, object = '']) =>
+          rights.split(', ').map((right) => ({ kind: kindOf(kind), object, right })),
+        )
+      : [],
+  )
+}
+
+const kindOf = (kind: string): Right['kind'] =>
+  kind === 'function ' ? 'function' : kind === 'sequence ' ? 'sequence' : 'table'
 
 /** The SQL that makes the narrow roles and gives each what it needs, and no more. */
 export function grantsScript(schema: string): string {

@@ -1,3 +1,4 @@
+import type { Right } from './grants.ts'
 import { statement } from './statement.ts'
 
 /** What the server says about itself and about the role that asks. */
@@ -30,32 +31,17 @@ export const facts = statement<void, ServerFacts>(
   () => [],
 )
 
-/** The rights that a worker needs and the current role has not, as `insert on sluice.batch`. */
-export const missingRights = statement<void, { missing: string }>(
+/** The rights of a list that the current role has not, object by object, as `insert, update on sluice.batch`. */
+export const missingRights = statement<readonly Right[], { missing: string }>(
   'server.missingRights',
-  `select p.right || ' on ' || t.name as missing
-   from (values
-     ('sluice.operation', 'select,insert,update,delete'),
-     ('sluice.batch', 'select,insert,update,delete'),
-     ('sluice.worker', 'select,insert,update,delete'),
-     ('sluice.disabled_operation', 'select'),
-     ('sluice.budget', 'select,update'),
-     ('sluice.standstill', 'select'),
-     ('sluice.table_setting', 'select,insert,update,delete'),
-     ('sluice.tenant_share', 'select,insert,update'),
-     ('sluice.recurring_mark', 'select,insert,update'),
-     ('sluice.operation_summary', 'select,insert,update'),
-     ('sluice.operation_history', 'select,insert'),
-     ('sluice.batch_history', 'select,insert'),
-     ('sluice.quarantine', 'select,insert,update'),
-     ('sluice.transition', 'select,insert'),
-     ('sluice.migration', 'select')) t(name, rights),
-     unnest(string_to_array(t.rights, ',')) p("right")
-   where to_regclass(t.name) is not null
-     and not has_table_privilege(to_regclass(t.name), p.right)
-   union all
-   select 'execute on sluice.create_history_partitions'
-   where to_regprocedure('sluice.create_history_partitions(integer)') is not null
-     and not has_function_privilege(to_regprocedure('sluice.create_history_partitions(integer)'), 'execute')`,
-  () => [],
+  `select string_agg(distinct p."right", ', ') || ' on sluice.' || split_part(p.object, '(', 1) as missing
+   from unnest($1::text[], $2::text[], $3::text[]) with ordinality p(kind, object, "right", nth)
+   where case p.kind
+     when 'function' then not has_function_privilege(to_regprocedure('sluice.' || p.object), p."right")
+     when 'sequence' then not has_sequence_privilege(to_regclass('sluice.' || p.object), p."right")
+     else not has_table_privilege(to_regclass('sluice.' || p.object), p."right")
+   end
+   group by p.kind, p.object
+   order by min(p.nth)`,
+  (rights) => [rights.map(({ kind }) => kind), rights.map(({ object }) => object), rights.map(({ right }) => right)],
 )

@@ -89,6 +89,13 @@ export const createHistoryPartitions = statement<{ weeksAhead: number }, { creat
   ({ weeksAhead }) => [weeksAhead],
 )
 
+/** Forgets summaries of operations that are older than the retention, some at a time. */
+export const forgetSummaries = statement<{ keepDays: number; most: number }, { forgotten: number }>(
+  'history.forgetSummaries',
+  `select sluice.forget_summaries($1, $2) as forgotten`,
+  (p) => [p.keepDays, p.most],
+)
+
 /** Drops the partitions of history that are older than the retention. */
 export const dropHistoryPartitions = statement<{ keepDays: number }, { dropped: number }>(
   'history.dropPartitions',

@@ -8,8 +8,12 @@ import {
   serverFinding,
   skewFinding,
 } from '../../src/health/doctor.ts'
+import { onConnection } from '../../src/store/connection.ts'
+import { rightsOf } from '../../src/store/grants.ts'
+import { missingRights } from '../../src/store/server.ts'
 import { run, withDatabase } from '../support/cluster.ts'
 import { testDatabase } from '../support/database.ts'
+import { openClient } from '../support/jobs.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 
 describe('each finding that is not fine says what to do', () => {
@@ -65,12 +69,43 @@ test('missing rights and a missing schema are found', async () => {
   await db.query('revoke insert on sluice.batch_history from sluice_worker')
   await db.query('revoke execute on function sluice.create_history_partitions from sluice_worker')
   expect((await levels(db.workerUrl))['rights']).toBe(
-    'problem: missing: insert on sluice.batch_history, execute on sluice.create_history_partitions',
+    'problem: missing: insert on sluice.batch_history; execute on sluice.create_history_partitions',
+  )
+  await db.query('revoke all on all tables in schema sluice from sluice_worker')
+  expect((await levels(db.workerUrl))['rights']).toMatch(
+    /^problem: missing: select on sluice.migration(; [a-z, ]+ on sluice.\w+){9}; and on \d+ more$/,
   )
   expect((await levels(db.url))['rights']).toMatch(/^warning: role "\w+" is a superuser$/)
   await run(inject('clusterUrl'), 'drop database if exists bare with (force)')
   await run(inject('clusterUrl'), 'create database bare')
   expect((await levels(withDatabase(inject('clusterUrl'), 'bare')))['schema']).toMatch(/^problem: no schema "sluice"/)
+})
+
+test('each right that the script gives to a worker is missed when it is not there', async () => {
+  await using db = await testDatabase()
+  await using client = await openClient(db.url)
+  // By the server's own account of who may do what, not by the list that the check-up goes through.
+  const given = await db.query<{ kind: string; object: string; name: string; right: string }>(
+    `select case c.relkind when 'S' then 'sequence' else 'table' end as kind, c.oid::regclass::text as object,
+       c.oid::regclass::text as name, lower(a.privilege_type) as right
+     from pg_class c, aclexplode(c.relacl) a
+     where c.relnamespace = 'sluice'::regnamespace and a.grantee = 'sluice_worker'::regrole
+     union all
+     select 'function', p.oid::regprocedure::text, split_part(p.oid::regprocedure::text, '(', 1), lower(a.privilege_type)
+     from pg_proc p, aclexplode(p.proacl) a
+     where p.pronamespace = 'sluice'::regnamespace and a.grantee = 'sluice_worker'::regrole`,
+  )
+  expect(new Set(given.map(({ object }) => object)).size).toBeGreaterThan(75)
+  const overlooked: string[] = []
+  for (const { kind, object, name, right } of given) {
+    await client.query('begin')
+    await client.query(`revoke ${right} on ${kind} ${object} from sluice_worker`)
+    await client.query('set local role test_worker')
+    const missing = await missingRights(onConnection(client, 'sluice'), rightsOf('worker'))
+    await client.query('rollback')
+    if (missing.length !== 1 || missing[0]?.missing !== `${right} on ${name}`) overlooked.push(`${right} on ${object}`)
+  }
+  expect(overlooked).toEqual([])
 })
 
 test('a pooler in between is told', async () => {

@@ -26,6 +26,7 @@ table audit
   reason text
   constraint audit_pkey PRIMARY KEY (id)
   constraint audit_source_check CHECK ((source = ANY (ARRAY['api'::text, 'cli'::text, 'dashboard'::text, 'schedule'::text])))
+  CREATE INDEX audit_at_idx ON sluice.audit USING btree (at)
   CREATE INDEX audit_target_idx ON sluice.audit USING btree (target, id)
   CREATE UNIQUE INDEX audit_pkey ON sluice.audit USING btree (id)
 table batch with {fillfactor=50,autovacuum_vacuum_scale_factor=0.05,autovacuum_vacuum_threshold=200}
@@ -484,6 +485,7 @@ table operation_summary
   created_at timestamp with time zone not null
   finished_at timestamp with time zone not null
   constraint operation_summary_pkey PRIMARY KEY (id)
+  CREATE INDEX operation_summary_finished_idx ON sluice.operation_summary USING btree (finished_at)
   CREATE UNIQUE INDEX operation_summary_pkey ON sluice.operation_summary USING btree (id)
 table quarantine partition by RANGE (quarantined_at)
   id uuid not null
@@ -762,6 +764,8 @@ function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_prioritie
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp",extra_float_digits=1}
 function failure_of(p_outcome text, p_reason text, p_error jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
+function forget_acts(keep_days integer, most integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function forget_summaries(keep_days integer, most integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function job_priority(name text) returns smallint

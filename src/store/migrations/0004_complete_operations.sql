@@ -60,6 +60,7 @@ create table sluice.operation_summary (
   created_at       timestamptz not null,
   finished_at      timestamptz not null
 );
+create index operation_summary_finished_idx on sluice.operation_summary (finished_at);
 
 -- Key ranges (mostly of one row) that could not be processed, each with its error.
 create table sluice.quarantine (
@@ -210,6 +211,26 @@ as $$
   cross join lateral sluice.old_partitions(p.name, 7, keep_days) o
 $$;
 
-revoke all on function sluice.drop_history_partitions(integer) from public;
+-- Forgets summaries that are older than the retention, some at a time; gives how many.
+create function sluice.forget_summaries(keep_days integer, most integer) returns integer
+language sql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  with gone as (
+    delete from sluice.operation_summary
+    where id in (
+      select id
+      from sluice.operation_summary
+      where finished_at < clock_timestamp() - greatest(keep_days, 1) * interval '1 day'
+      order by finished_at
+      limit most
+      for update skip locked)
+    returning id
+  )
+  select count(*)::integer from gone
+$$;
+
+revoke all on function sluice.drop_history_partitions(integer), sluice.forget_summaries(integer, integer) from public;
 
 select sluice.create_history_partitions(4);

@@ -364,7 +364,8 @@ create table sluice.alert (
   primary key (rule, subject)
 );
 
--- Who did what, from where and why: one row in the transaction of each act of a person. Written once.
+-- Who did what, from where and why: one row in the transaction of each act of a person. Written once, and kept until it
+-- is older than the retention.
 create table sluice.audit (
   id     bigint generated always as identity primary key,
   at     timestamptz not null default clock_timestamp(),
@@ -377,12 +378,16 @@ create table sluice.audit (
   reason text
 );
 create index audit_target_idx on sluice.audit (target, id);
+create index audit_at_idx on sluice.audit (at);
 
 create function sluice.refuse_change() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  if tg_op = 'DELETE' and current_setting('sluice.forgets_acts', true) = 'on' then
+    return null;
+  end if;
   raise exception 'sluice.audit is written once: nothing in it may be changed or removed'
     using errcode = 'insufficient_privilege';
 end
@@ -390,6 +395,31 @@ $$;
 
 create trigger refuse_change before update or delete or truncate on sluice.audit
   for each statement execute function sluice.refuse_change();
+
+-- The one way out: forgets acts that are older than the retention, some at a time; gives how many. Those of the last 30
+-- days stay whatever is asked for: whoever may call this must not be able to remove what they have just done.
+create function sluice.forget_acts(keep_days integer, most integer) returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  forgotten integer;
+begin
+  perform set_config('sluice.forgets_acts', 'on', true);
+  delete from sluice.audit
+  where id in (
+    select id
+    from sluice.audit
+    where at < clock_timestamp() - greatest(keep_days, 30) * interval '1 day'
+    order by at
+    limit most
+    for update skip locked);
+  get diagnostics forgotten = row_count;
+  perform set_config('sluice.forgets_acts', 'off', true);
+  return forgotten;
+end
+$$;
 
 -- The one way in.
 create function sluice.record_act(
@@ -404,4 +434,5 @@ as $$
   returning id
 $$;
 
-revoke all on function sluice.record_act(text, text, text, text, jsonb, jsonb, text) from public;
+revoke all on function sluice.record_act(text, text, text, text, jsonb, jsonb, text),
+  sluice.forget_acts(integer, integer) from public;
