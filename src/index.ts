@@ -79,7 +79,7 @@ export {
   type WaitPolicy,
 } from './jobs/policy.ts'
 export type { BulkOptions, EnqueueArgs, EnqueuedJob, EnqueueOptions } from './jobs/enqueue.ts'
-export type { BulkAction } from './jobs/bulk.ts'
+export { jobVerbs, type BulkAction } from './jobs/bulk.ts'
 export type { JobPage, Jobs, JobVerbOptions } from './jobs/jobs.ts'
 export { parseArgsFilter, type ArgsFilter, type JobQuery, type JobSelection } from './jobs/query.ts'
 export type { FailureGroup } from './store/jobs/failures.ts'

@@ -1,9 +1,18 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Json } from '../std/json.ts'
 import { defineJob, type JobDefinition } from './define.ts'
+import type { JobState } from './status.ts'
 
 /** What can be done to many jobs at once. */
 export type BulkAction = 'retry' | 'run' | 'cancel' | 'discard'
+
+/** From which states each verb does something to a job; the command line and the pages offer what is here. */
+export const jobVerbs: Readonly<Record<BulkAction, readonly JobState[]>> = {
+  retry: ['dead', 'discarded', 'cancelled', 'quarantined'],
+  run: ['scheduled'],
+  cancel: ['waiting', 'scheduled', 'blocked', 'running'],
+  discard: ['waiting', 'scheduled', 'blocked', 'dead', 'quarantined'],
+}
 
 /** An action on all jobs of a query. */
 export interface BulkArgs {

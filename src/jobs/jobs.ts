@@ -13,7 +13,7 @@ import { sleep } from '../std/sleep.ts'
 import { storable } from '../std/storable.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { actOn, type Order } from './act.ts'
-import { defineBulk, type BulkAction, type BulkArgs } from './bulk.ts'
+import { defineBulk, jobVerbs, type BulkAction, type BulkArgs } from './bulk.ts'
 import { Coalescer } from './coalescer.ts'
 import type { JobDefinition } from './define.ts'
 import { Entrance, isPlain } from './entrance.ts'
@@ -258,7 +258,7 @@ export class Jobs {
     if (touched > 0) return this.#seen(view)
     refuseStale(`Job ${id}`, view.state, verb.who)
     throw new SluiceError('JOB_STATE', {
-      message: `Job ${id} (${view.name}) is ${view.state}, and ${verb.action} does nothing to such a job. "sluice jobs show ${id}" tells more.`,
+      message: `Cannot ${verb.action} job ${id} (${view.name}) in the state ${view.state}: it must be ${jobVerbs[verb.action].join(', ').replace(/, (\w+)$/, ' or $1')}.`,
       details: { id, state: view.state, verb: verb.action },
     })
   }

@@ -224,6 +224,21 @@ test('with --all a verb is done to all jobs of a filter, in the background, once
   expect((await jobs.list({ states: ['discarded'] })).jobs).toHaveLength(3)
 })
 
+test('discard --all --state dead marks dead jobs, as the dashboard does', async () => {
+  await using at = await place()
+  const { jobs } = at.api
+  const worker = await at.work(fails)
+  const ids = (await jobs.enqueueMany(fails, [undefined, undefined])).map(({ id }) => id)
+  for (const id of ids) expect(await jobs.wait(id)).toMatchObject({ state: 'dead' })
+  await worker.stop()
+  const all = ['jobs', 'discard', '--all', '--state', 'dead']
+  expect((await at.run(...all)).stderr).toContain('This discards 2 dead jobs.')
+  const { id } = (await at.json(...all, '--yes')) as { id: number }
+  await at.work(plain)
+  expect(await jobs.wait(id)).toMatchObject({ state: 'succeeded' })
+  expect((await jobs.list({ states: ['discarded'] })).jobs.map((job) => job.id)).toEqual(ids.toReversed())
+})
+
 test('cancel --all ends every job but the one that does it', async () => {
   await using at = await place()
   const { jobs } = at.api

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { BulkAction, JobState, JobStatus, Who } from '../../index.ts'
+import { jobVerbs, type BulkAction, type JobState, type JobStatus, type Who } from '../../index.ts'
 import { withSluice, type Session } from '../session.ts'
 import type { CommandAdder, Shell } from '../shell.ts'
 import { actOnAll, type BulkOptions } from './bulk.ts'
@@ -10,13 +10,12 @@ import { sentenceLine, type Surroundings } from './sentence.ts'
 import { addActor, whoOf } from '../who.ts'
 import { jobStates } from './states.ts'
 
-/** A verb as a command: what it does to one job, and which jobs it can be done to. */
+/** A verb as a command: what it does to one job, and to which jobs it is done where nothing is said of states. */
 export interface VerbSpec {
   verb: BulkAction
   description: string
   /** Those of `--all` without a word about states. */
   usual: readonly JobState[]
-  possible: readonly JobState[]
   /** It takes a reason, to be kept with the job. */
   reasoned?: true
 }
@@ -29,7 +28,8 @@ interface VerbOptions extends BulkOptions {
 
 /** A command that does one verb to one job, or starts the job that does it to all of a filter. */
 export function verbCommand(spec: VerbSpec): CommandAdder {
-  const { verb, description, usual, possible, reasoned } = spec
+  const { verb, description, usual, reasoned } = spec
+  const possible = jobVerbs[verb]
   return (parent, shell) => {
     const command = parent
       .command(verb)
@@ -59,7 +59,9 @@ async function act(shell: Shell, { spec, id }: { spec: VerbSpec; id: number | un
 /** What contradicts itself here would do more, or something else, than was meant. */
 function problemOf(id: number | undefined, options: VerbOptions): string | undefined {
   const { all = false, reason } = options
-  const narrowed = (['state', 'name', 'queue', 'tag', 'yes'] as const).find((option) => options[option] !== undefined)
+  const narrowed = (['state', 'name', 'queue', 'tag', 'arg', 'yes'] as const).find(
+    (option) => options[option] !== undefined,
+  )
   if (id === undefined && !all) return 'give the id of a job, or --all with what narrows it down'
   if (id !== undefined && all) return 'give the id of a job or --all, not both'
   if (id !== undefined && narrowed !== undefined) return `--${narrowed} goes with --all, not with the id of a job`

@@ -1,28 +1,18 @@
-import { parseArgsFilter, SluiceError, type JobQuery, type JobState, type JobStatus } from '../../index.ts'
+import { jobVerbs, parseArgsFilter, SluiceError, type BulkAction, type JobQuery, type JobStatus } from '../../index.ts'
 import { contract } from '../contract.ts'
 import { shownRole, whoOf, type Call, type Handlers } from '../handlers.ts'
 import { includes, type Role } from '../roles.ts'
 
-type Verb = 'retry' | 'run' | 'cancel' | 'discard'
-
-/** From which states a verb does something. */
-const from: Record<Verb, readonly JobState[]> = {
-  retry: ['dead', 'discarded', 'cancelled', 'quarantined'],
-  run: ['scheduled'],
-  cancel: ['waiting', 'scheduled', 'blocked', 'running'],
-  discard: ['waiting', 'scheduled', 'blocked', 'dead', 'quarantined'],
-}
-
 /** What somebody of a role may do to a job in its state. */
-function verbsFor({ state }: JobStatus, role: Role): Verb[] {
-  return (Object.keys(from) as Verb[]).filter(
-    (verb) => from[verb].includes(state) && includes(role, contract[`jobs.${verb}`].role),
+function verbsFor({ state }: JobStatus, role: Role): BulkAction[] {
+  return (Object.keys(jobVerbs) as BulkAction[]).filter(
+    (verb) => jobVerbs[verb].includes(state) && includes(role, contract[`jobs.${verb}`].role),
   )
 }
 
 const act =
-  (verb: Verb) =>
-  async (call: Call<`jobs.${Verb}`>): Promise<{ job: JobStatus }> => {
+  (verb: BulkAction) =>
+  async (call: Call<`jobs.${BulkAction}`>): Promise<{ job: JobStatus }> => {
     const { id, expectedState } = call.input
     return { job: await call.desk.act.jobs[verb](id, { ...whoOf(call), expectedState }) }
   }
@@ -44,7 +34,7 @@ export const jobs: Handlers<
   | 'jobs'
   | 'jobs.get'
   | 'jobs.count'
-  | `jobs.${Verb}`
+  | `jobs.${BulkAction}`
   | 'jobs.bulk'
   | 'jobs.bulkMatching'
   | 'failures'

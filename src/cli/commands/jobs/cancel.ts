@@ -5,6 +5,5 @@ export const addCancel = verbCommand({
   verb: 'cancel',
   description: 'end what is not over; a handler that runs is told to stop',
   usual: liveJobStates,
-  possible: liveJobStates,
   reasoned: true,
 })

@@ -2,8 +2,7 @@ import { verbCommand } from '../../jobs/verb.ts'
 
 export const addDiscard = verbCommand({
   verb: 'discard',
-  description: 'end what does not run yet, as one that has become pointless',
+  description: 'end jobs that have not started, or mark dead ones, as no longer needed',
   usual: ['waiting', 'scheduled', 'blocked'],
-  possible: ['waiting', 'scheduled', 'blocked'],
   reasoned: true,
 })

@@ -4,5 +4,4 @@ export const addRetry = verbCommand({
   verb: 'retry',
   description: 'take up again what ended without success, as if it were new',
   usual: ['dead'],
-  possible: ['dead', 'discarded', 'cancelled', 'quarantined'],
 })

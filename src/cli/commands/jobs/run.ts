@@ -4,5 +4,4 @@ export const addRun = verbCommand({
   verb: 'run',
   description: 'let run now what is scheduled for later',
   usual: ['scheduled'],
-  possible: ['scheduled'],
 })
