@@ -1,6 +1,7 @@
 import { pino, type Logger } from 'pino'
 import { printable } from '../std/printable.ts'
 import type { EventName } from './events.ts'
+import { Repeats } from './repeats.ts'
 import { describeEvent } from './sentence.ts'
 import type { AnyEvent, Telemetry } from './telemetry.ts'
 
@@ -13,15 +14,23 @@ export interface LogOptions {
   verbose?: boolean
 }
 
-/** Writes every event as a log line. Returns the function that stops it. */
+/**
+ * Writes events as log lines: all of them, but of what repeats itself while the database is away one a minute (see
+ * {@link Repeats}). Returns the function that stops it.
+ */
 export function logEvents(telemetry: Telemetry, options: LogOptions): () => void {
   const format = options.format ?? (options.stream.isTTY === true ? 'text' : 'json')
   const write = format === 'json' ? jsonWriter(options) : textWriter(options.stream)
+  const repeats = new Repeats()
   return telemetry.onAny((event) => {
     const level = levels[event.event] ?? 'info'
-    if (level !== 'debug' || options.verbose === true) write(event, level)
+    const leftOut = repeats.pass(event, performance.now())
+    if (leftOut === undefined || (level === 'debug' && options.verbose !== true)) return
+    write(event, level, leftOut)
   })
 }
+
+type Write = (event: AnyEvent, level: Level, leftOut: number) => void
 
 type Level = 'debug' | 'info' | 'warn' | 'error'
 
@@ -79,15 +88,17 @@ const levels: Partial<Record<EventName, Level>> = {
   warning: 'warn',
 }
 
-function jsonWriter(options: LogOptions): (event: AnyEvent, level: Level) => void {
+function jsonWriter(options: LogOptions): Write {
   const logger: Logger = pino({ base: null, level: 'debug', timestamp: pino.stdTimeFunctions.isoTime }, options.stream)
-  return ({ event, payload }, level) => logger[level]({ event, ...payload })
+  return ({ event, payload }, level, leftOut) =>
+    logger[level]({ event, ...payload, ...(leftOut === 0 ? {} : { leftOut }) })
 }
 
-function textWriter(stream: NodeJS.WritableStream): (event: AnyEvent, level: Level) => void {
-  return (event, level) => {
+function textWriter(stream: NodeJS.WritableStream): Write {
+  return (event, level, leftOut) => {
     const time = new Date().toISOString().slice(11, 23)
+    const repeated = leftOut === 0 ? '' : ` (${leftOut} ${leftOut === 1 ? 'line' : 'lines'} about it left out)`
     const mark = level === 'info' || level === 'debug' ? ' ' : level === 'warn' ? '!' : '✗'
-    stream.write(`${time} ${mark} ${printable(describeEvent(event))}\n`)
+    stream.write(`${time} ${mark} ${printable(describeEvent(event))}${repeated}\n`)
   }
 }
