@@ -30,6 +30,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   DASHBOARD_INVALID: 'usage',
   DASHBOARD_UNGUARDED: 'refused',
   DATABASE_NOT_FOR_TESTS: 'refused',
+  DATABASE_REFUSED: 'unreachable',
   DATABASE_UNREACHABLE: 'unreachable',
   DATABASE_TIMEOUT: 'unreachable',
   DEFINITION_DUPLICATE: 'usage',

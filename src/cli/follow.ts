@@ -25,6 +25,8 @@ export async function follow(
   try {
     for (;;) {
       const status = await sluice.operations.get(id)
+      // Whoever has left is not shown any more.
+      signal.throwIfAborted()
       history = remember(history, status)
       onStatus?.(status)
       view.update(status, history)

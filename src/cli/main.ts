@@ -11,7 +11,7 @@
 import { reportFailure } from './failure.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { Output } from './output.ts'
-import { createProgram } from './program.ts'
+import { createProgram, typed } from './program.ts'
 
 async function main(args: readonly string[]): Promise<void> {
   const { env, stdout, stderr } = process
@@ -24,7 +24,7 @@ async function main(args: readonly string[]): Promise<void> {
   using interrupts = listenForInterrupts()
   const program = await createProgram({ output, signal: interrupts.signal, env, folder: process.cwd() }, args)
   try {
-    await program.parseAsync(args.length === 0 ? ['--help'] : [...args], { from: 'user' })
+    await program.parseAsync([...args], { from: 'user' })
   } catch (error) {
     // A Ctrl-C reaches child processes too; what breaks because of them is no failure of its own.
     const { aborted, reason } = interrupts.signal
@@ -34,4 +34,4 @@ async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-await main(process.argv.slice(2))
+await main(typed(process.argv.slice(2)))

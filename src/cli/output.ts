@@ -28,10 +28,10 @@ export class Output {
   readonly json: boolean
   readonly quiet: boolean
   readonly verbose: boolean
+  readonly stdout: Stream
   readonly stderr: Stream
   /** A person looks at stderr, so lines may be drawn again in place. */
   readonly live: boolean
-  readonly #stdout: Stream
   readonly #colours: { stdout: boolean; stderr: boolean }
   #notesAsJson = false
 
@@ -42,23 +42,23 @@ export class Output {
     this.verbose = verbose
     this.stderr = stderr
     this.live = stderr.isTTY === true && env['TERM'] !== 'dumb' && !isCi(env)
-    this.#stdout = stdout
+    this.stdout = stdout
     this.#colours = { stdout: coloured(stdout), stderr: coloured(stderr) }
   }
 
   /** How wide the terminal of the answer is; what goes into a pipe or file is never cut. */
   get columns(): number | undefined {
-    return this.#stdout.isTTY === true ? this.#stdout.columns : undefined
+    return this.stdout.isTTY === true ? this.stdout.columns : undefined
   }
 
   /** A line of the answer. */
   data(...line: Line): void {
-    this.#stdout.write(`${renderLine(line, this.#colours.stdout)}\n`)
+    this.stdout.write(`${renderLine(line, this.#colours.stdout)}\n`)
   }
 
   /** The answer for a program: one line, of a shape that only grows within a version. */
   record(content: Readonly<Record<string, unknown>>): void {
-    this.#stdout.write(`${JSON.stringify({ version: 1, ...content })}\n`)
+    this.stdout.write(`${JSON.stringify({ version: 1, ...content })}\n`)
   }
 
   /** Something to know that is not the answer. */

@@ -34,21 +34,30 @@ const commands: Readonly<Record<string, () => Promise<CommandAdder>>> = {
 export async function createProgram(shell: Shell, words: readonly string[] = []): Promise<Command> {
   const program = new Command('sluice')
     .description('Changes millions of rows in a production PostgreSQL while production keeps breathing.')
-    .version(version, '--version', 'print the version')
-    .helpOption('--help', 'print help for a command')
-    .helpCommand(false)
+    .version(version, '-v, --version', 'print the version')
+    .helpOption('-h, --help', 'print help for a command')
+    .helpCommand('help [command]', 'print help for a command')
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
+      writeOut: (text) => void shell.output.stdout.write(text),
       writeErr: (text) => void shell.output.stderr.write(text),
       // In JSON the error is told once, by the one who reports failures.
       outputError: (text, write) => (shell.output.json ? undefined : write(redact(`${text}${wayOut(text)}`))),
     })
   addGlobalOptions(program)
   const wanted = Object.entries(commands).filter(([name]) => name === words[0])
-  const enough = wanted.length > 0 || words[0] === '--version'
+  const enough = wanted.length > 0 || words[0] === '--version' || words[0] === '-v'
   for (const [, load] of enough ? wanted : Object.entries(commands)) (await load())(program, shell)
   return program.addHelpText('after', '\nStart with "sluice demo": it needs no server and takes a few seconds.')
+}
+
+/** What was typed, as commander reads it: `help ops start` and `ops help start` are `ops start --help`. */
+export function typed(args: readonly string[]): readonly string[] {
+  const [first, second] = args
+  if (first === undefined) return ['--help']
+  if (first === 'help') return [...args.slice(1), '--help']
+  return second === 'help' && first in commands ? [first, ...args.slice(2), '--help'] : args
 }
 
 /** Who has named a command that is not there wants to see those that are. */

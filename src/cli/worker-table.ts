@@ -17,7 +17,7 @@ const columns: readonly Column[] = [
 ]
 
 /** A sign of life comes every few seconds; after so long another worker has taken over. */
-const silentMs = 120_000
+export const silentMs = 120_000
 
 /** Workers in a table, one line each. */
 export function workerTable(workers: readonly WorkerView[], width?: number): Line[] {

@@ -58,7 +58,8 @@ function classOf(state: string): ErrorClass {
 }
 
 function classifyOwn(error: SluiceError): ErrorClass {
-  if (error.code === 'DATABASE_UNREACHABLE' || error.code === 'DATABASE_TIMEOUT') return 'connection'
+  // Also one that refuses: a password that was changed is given to workers later, and they go on.
+  if (/^DATABASE_(UNREACHABLE|REFUSED|TIMEOUT)$/.test(error.code)) return 'connection'
   return error.cause === undefined ? 'fatal' : classify(error.cause)
 }
 
@@ -98,14 +99,32 @@ function isTurnedAway(error: unknown): boolean {
   return /^(SASL: |The server does not support SSL|There was an error establishing an SSL)/.test(error.message)
 }
 
-/** The error that tells a person that the database cannot be used. */
+/** The error that tells a person that the database cannot be used: nobody answers, or a server does and refuses. */
 export function unreachable(error: unknown): SluiceError {
   const reason = error instanceof Error ? describe(error) : String(error)
-  return new SluiceError('DATABASE_UNREACHABLE', {
-    message: `The database cannot be reached: ${reason}. Check the connection settings and that the server is running; "sluice doctor" tells more.`,
-    details: { reason },
+  const remedy = remedyOf(error)
+  const message =
+    remedy === undefined
+      ? `The database cannot be reached: ${reason}. Check the connection settings and that the server is running; "sluice doctor" tells more.`
+      : `The database server refuses the connection: ${reason}. ${remedy}`
+  const code = remedy === undefined ? 'DATABASE_UNREACHABLE' : 'DATABASE_REFUSED'
+  return new SluiceError(code, {
+    message,
+    details: { reason, ...(remedy === undefined ? {} : { remedy }) },
     cause: error,
   })
+}
+
+/** What to do when a server has answered and lets nobody in; undefined: none has, or it may let us in a moment later. */
+function remedyOf(error: unknown): string | undefined {
+  const state = sqlstate(error) ?? ''
+  if (state.startsWith('3D')) return 'Correct the name of the database in the connection settings, or create it.'
+  if (state === '28000') return 'Check the user in the connection settings, and what pg_hba.conf on the server allows.'
+  if (state.startsWith('28')) return 'Check user and password in the connection settings.'
+  if (state !== '' || !isTurnedAway(error)) return undefined
+  return error instanceof Error && error.message.startsWith('SASL: ')
+    ? 'Check user and password in the connection settings.'
+    : 'Check the encryption in the connection settings (sslmode) and the certificates.'
 }
 
 /** Does what a person has asked for. When the connection breaks, they are told by a code of ours; it may have been done. */

@@ -6,7 +6,7 @@ import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { reportFailure } from '../../src/cli/failure.ts'
 import { Output } from '../../src/cli/output.ts'
-import { createProgram } from '../../src/cli/program.ts'
+import { createProgram, typed } from '../../src/cli/program.ts'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -31,7 +31,11 @@ export async function sluice(args: readonly string[], setting: Setting = {}): Pr
  * Runs the command line in this process: the same program, without the second that a process of its own takes. For
  * tests that call it often; that the built one starts, reads its surroundings and ends is shown by others.
  */
-export async function sluiceHere(args: readonly string[], { folder = tmpdir(), env = {} }: Setting = {}): Promise<Ran> {
+export async function sluiceHere(
+  words: readonly string[],
+  { folder = tmpdir(), env = {} }: Setting = {},
+): Promise<Ran> {
+  const args = typed(words)
   const [stdout, stderr] = [new Kept(), new Kept()]
   const has = (flag: string): boolean => args.includes(flag)
   const look = { json: has('--json'), colour: !has('--no-color'), quiet: has('--quiet'), verbose: has('--verbose') }

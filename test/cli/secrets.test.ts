@@ -74,8 +74,12 @@ test('a server that asks for a password, and one without encryption, are told in
     ),
   )
   expect(answers.map(({ exitCode }) => exitCode)).toEqual([3, 3])
-  expect(answers[0]?.stderr).toContain('cannot be reached: the server asks for a password, and none is set.')
-  expect(answers[1]?.stderr).toContain('cannot be reached: The server does not support SSL connections.')
+  expect(answers[0]?.stderr).toContain(
+    'refuses the connection: the server asks for a password, and none is set. Check user and password',
+  )
+  expect(answers[1]?.stderr).toContain(
+    'refuses the connection: The server does not support SSL connections. Check the encryption',
+  )
   const doctor = await sluiceHere(['doctor', '--database', `postgres://postgres@${host}/postgres?sslmode=disable`])
   expect(doctor.stdout).toContain('✗ reachability  the server asks for a password, and none is set')
 })

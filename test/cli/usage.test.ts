@@ -1,4 +1,8 @@
+import { PassThrough } from 'node:stream'
+import type { Command } from 'commander'
 import { expect, test } from 'vitest'
+import { Output } from '../../src/cli/output.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { version } from '../../src/index.ts'
 import { sluice, sluiceHere } from './run-cli.ts'
 
@@ -50,8 +54,43 @@ test('every command takes the global options, before and after its name', async 
   expect(after).toEqual(before)
 })
 
-test('--version prints the release', async () => {
+test.each([['--version'], ['-v'], ['ops', '-v'], ['ops', 'start', '--version']])(
+  'sluice %s prints the release',
+  async (...words) => {
+    expect(await sluiceHere(words)).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
+  },
+)
+
+test('--version of the built command line prints the release', async () => {
   expect(await sluice(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+test('each command prints its help with -h, --help and after the word help', async () => {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const look = { json: false, colour: false, quiet: false, verbose: false }
+  const output = new Output({ stdout, stderr, env: {}, ...look })
+  const program = await createProgram({ output, signal: new AbortController().signal, env: {}, folder: '/' })
+  const paths = (command: Command, path: string[]): string[][] =>
+    [path, ...command.commands.flatMap((below) => paths(below, [...path, below.name()]))].filter(([first]) => first)
+  const commands = paths(program, [])
+  expect(commands.length).toBeGreaterThan(60)
+  for (const path of commands) {
+    const asked = [
+      [...path, '-h'],
+      [...path, '--help'],
+      ['help', ...path],
+      ['--json', ...path, '-h'],
+    ]
+    const answers = await Promise.all(asked.map((words) => sluiceHere(words)))
+    const [own] = answers
+    expect(own).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(own?.stdout).toMatch(new RegExp(`^Usage: sluice ${path.join(' ')} `))
+    for (const answer of answers) expect(answer).toEqual(own)
+  }
+  for (const words of [['help'], ['-h'], []]) {
+    expect((await sluiceHere(words)).stdout).toMatch(/^Usage: sluice \[options\] \[command\]\n/)
+  }
+  expect((await sluiceHere(['ops', 'help', 'start'])).stdout).toMatch(/^Usage: sluice ops start /)
 })
 
 test.each([

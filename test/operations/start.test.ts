@@ -147,7 +147,22 @@ describe('a mistake is told before anything is written', () => {
     const url = new URL(db.url)
     url.password = 'wrong'
     await using locked = new Sluice({ database: url.href })
-    await expect(locked.start()).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' })
+    await expect(locked.start()).rejects.toMatchObject({
+      code: 'DATABASE_REFUSED',
+      message: expect.stringMatching(
+        /^The database server refuses the connection: password authentication failed .*\. Check user and password/,
+      ),
+    })
+  })
+
+  test('a database that is not there', async () => {
+    const url = new URL(db.url)
+    url.pathname = '/nowhere'
+    await using lost = new Sluice({ database: url.href })
+    await expect(lost.operations.list()).rejects.toMatchObject({
+      code: 'DATABASE_REFUSED',
+      message: expect.stringMatching(/database "nowhere" does not exist\. Correct the name of the database/),
+    })
   })
 
   test('a database without our schema', async () => {

@@ -29,7 +29,7 @@ async function doctor(shell: Shell, options: GlobalOptions): Promise<void> {
     try {
       tell(shell, [...surroundings, ...(await session.sluice.doctor())])
     } catch (error) {
-      if (!(error instanceof SluiceError && error.code === 'DATABASE_UNREACHABLE')) throw error
+      if (!(error instanceof SluiceError && /^DATABASE_(UNREACHABLE|REFUSED)$/.test(error.code))) throw error
       tell(shell, [...surroundings, unreachableFinding(error)])
       process.exitCode = exitCodes.unreachable
     }
@@ -49,12 +49,15 @@ function databaseFinding({ folder }: Shell, { choice }: Session): Finding {
   return { check: 'database', level: 'ok', found: `from ${found}` }
 }
 
-function unreachableFinding({ details: { reason }, message }: SluiceError): Finding {
+function unreachableFinding({ details: { reason, remedy }, message }: SluiceError): Finding {
   return {
     check: 'reachability',
     level: 'problem',
     found: typeof reason === 'string' && reason !== '' ? reason : message,
-    remedy: 'Check that the server runs, that this machine may connect to it, and host, port, user and password.',
+    remedy:
+      typeof remedy === 'string'
+        ? remedy
+        : 'Check that the server runs, that this machine may connect to it, and host and port.',
   }
 }
 

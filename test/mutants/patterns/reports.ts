@@ -1,6 +1,9 @@
 import type { Mutant } from '../mutant.ts'
 
 const toldOnce = 'test/alerts/told-once.test.ts'
+const retention = 'test/audit/retention.test.ts'
+const keepSamples = 'src/store/migrations/0015_keep_samples.sql'
+const rights = 'test/dashboard/rights.test.ts'
 const oneTransaction = 'test/audit/one-transaction.test.ts'
 const store = 'src/store/alerts.ts'
 
@@ -76,6 +79,97 @@ export const reports: readonly Mutant[] = [
     caughtBy: {
       file: toldOnce,
       test: 'the end of an alert is told although its beginning is noted as told only later',
+    },
+  },
+  {
+    name: 'password-shown-after-at',
+    breaks: 'no password of a connection string is shown: what follows its first "@" is',
+    edits: [
+      {
+        file: 'src/std/redact.ts',
+        from: "} else if (character === '@') {",
+        to: "} else if (character === '@' && end < start) {",
+      },
+    ],
+    caughtBy: {
+      file: 'test/std/redact.test.ts',
+      test: 'passwords are taken out of any text as the short expression for them would',
+    },
+  },
+  {
+    name: 'dashboard-token-used-again',
+    breaks:
+      'the address of a start opens one session: its token lets in whoever brings it, as long as the process lives',
+    edits: [{ file: 'src/dashboard/token.ts', from: 'used = true', to: 'used = false' }],
+    caughtBy: { file: rights, test: 'opens one session: whoever finds it later is let in nowhere' },
+  },
+  {
+    name: 'dashboard-rows-for-operators',
+    breaks: 'a dry run shows rows to an admin only: an operator gets one, too',
+    edits: [
+      {
+        file: 'src/dashboard/routes/operations.ts',
+        from: "includes(visitor.role, contract['operations.start'].role)",
+        to: "includes(visitor.role, 'operator')",
+      },
+    ],
+    caughtBy: { file: rights, test: 'a plan shows rows of a table to an admin only' },
+  },
+  {
+    name: 'dashboard-schedule-starts-for-operators',
+    breaks: 'an operation is started by an admin only: an operator has a schedule start it',
+    edits: [
+      {
+        file: 'src/dashboard/routes/schedules.ts',
+        from: 'if (!includes(visitor.role, role))',
+        to: 'if (!includes(visitor.role, role) && role === visitor.role)',
+      },
+    ],
+    caughtBy: { file: rights, test: 'a schedule is run by whoever may start what it starts' },
+  },
+  {
+    name: 'audit-young-forgotten',
+    breaks: 'acts of the last 30 days stay: whoever has the rights of a worker removes what they have just done',
+    edits: [{ file: keepSamples, from: 'greatest(keep_days, 30)', to: 'keep_days' }],
+    caughtBy: { file: retention, test: 'no act of the last 30 days is forgotten, whatever a worker asks for' },
+  },
+  {
+    name: 'audit-deleted-by-owner',
+    breaks: 'acts are removed by their retention alone: the owner may delete them',
+    edits: [
+      {
+        file: keepSamples,
+        from: "if tg_op = 'DELETE' and current_setting('sluice.forgets_acts', true) = 'on' then",
+        to: "if tg_op = 'DELETE' then",
+      },
+    ],
+    caughtBy: {
+      file: retention,
+      test: 'not even the owner deletes an act, also in the transaction that forgets others',
+    },
+  },
+  {
+    name: 'audit-kept-for-ever',
+    breaks: 'the audit has a retention: nobody forgets anything',
+    edits: [{ file: 'src/operations/chores.ts', from: 'if (due) await forget(deps)', to: 'void forget' }],
+    caughtBy: {
+      file: retention,
+      test: 'acts and summaries older than their retention are forgotten by any worker, all others stay',
+    },
+  },
+  {
+    name: 'doctor-shared-rights-overlooked',
+    breaks: 'doctor knows every right of a worker: those that other roles have, too, are overlooked',
+    edits: [
+      {
+        file: 'src/store/grants.ts',
+        from: 'roles.split(/,\\s*/).includes(`sluice_${role}`)',
+        to: 'roles === `sluice_${role}`',
+      },
+    ],
+    caughtBy: {
+      file: 'test/health/doctor.test.ts',
+      test: 'each right that the script gives to a worker is missed when it is not there',
     },
   },
 ]

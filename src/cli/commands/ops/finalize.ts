@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
-import { tellEnd } from '../../follow-to-end.ts'
+import { tellEnd, tellLeft } from '../../follow-to-end.ts'
 import { follow } from '../../follow.ts'
+import type { OperationStatus } from '../../../index.ts'
 import { statusRecord } from '../../operation-lines.ts'
 import { progressView } from '../../progress-view.ts'
 import { withSluice } from '../../session.ts'
@@ -26,7 +27,11 @@ async function finalize(shell: Shell, id: string, options: WhoOptions): Promise<
     const driven = sluice.operations.finalize(id, { ...whoOf(options), signal }).finally(() => ended.abort())
     const until = AbortSignal.any([signal, ended.signal])
     // Whoever drives it says how it ended, and has given back its batches by then; the view only follows.
-    const [end] = await Promise.allSettled([driven, follow(sluice, id, { view: progressView(output), signal: until })])
+    let last: OperationStatus | undefined
+    const onStatus = (status: OperationStatus): void => void (last = status)
+    const following = follow(sluice, id, { view: progressView(output), signal: until, onStatus })
+    const [end] = await Promise.allSettled([driven, following])
+    if (signal.aborted && last !== undefined) tellLeft(output, last)
     signal.throwIfAborted()
     if (end.status === 'rejected') throw end.reason
     if (output.json) output.record({ operation: statusRecord(end.value) })

@@ -2,7 +2,9 @@ import type { Command } from 'commander'
 import type { OperationStatus, StartedOperation } from '../../../index.ts'
 import { addBounds, boundsOf, type BoundOptions } from '../../bounds.ts'
 import { followToEnd } from '../../follow-to-end.ts'
+import { interruptible } from '../../interrupt.ts'
 import { parseJson } from '../../json-option.ts'
+import { warnOfNobody } from '../../nobody.ts'
 import { withSluice, type Session } from '../../session.ts'
 import type { CommandAdder, Shell } from '../../shell.ts'
 import { addWho, whoOf } from '../../who.ts'
@@ -36,7 +38,11 @@ async function start(shell: Shell, name: string, options: StartOptions): Promise
   const owner = { ...whoOf(options), ...(tenant && { tenant }) }
   const choices = { ...owner, ...boundsOf(options), force: options.force === true }
   await withSluice(shell, { options, configFile: 'required' }, async ({ sluice }) => {
-    const started = await sluice.operations.startByName(name, args, choices)
+    const start = (): Promise<StartedOperation> => sluice.operations.startByName(name, args, choices)
+    const started = await interruptible(shell.signal, start).catch((error: unknown) => {
+      if (shell.signal.aborted) shell.output.note(`It may have been started: see sluice ops list --name ${name}`)
+      throw error
+    })
     if (!started.duplicate) warnOf(shell, started)
     if (options.wait === true) await followToEnd(shell, sluice, started.id)
     else await tell(shell, sluice, { name, ...started })
@@ -55,14 +61,16 @@ async function tell(
 ): Promise<void> {
   if (output.json) return output.record({ id, duplicate, findings })
   output.data(id)
-  if (duplicate) return output.note(`${name} was unfinished already, with equal args; nothing new was started.`)
-  output.note(nextText(await sluice.operations.get(id)))
+  const status = await sluice.operations.get(id)
+  if (duplicate) output.note(`${name} was unfinished already, with equal args; nothing new was started.`)
+  else output.note(nextText(status))
+  await warnOfNobody(output, sluice, status)
 }
 
-function nextText({ id, name, state, disabled, standstill }: OperationStatus): string {
+function nextText({ id, name, state, disabled, standstill, parked }: OperationStatus): string {
   if (standstill !== null)
     return `${name} is recorded, but all operations are disabled. Let them run with: sluice ops enable --all`
   if (disabled) return `${name} is recorded, but disabled. Let it run with: sluice ops enable ${name}`
   if (state === 'awaiting_approval') return `${name} waits for approval. Approve it with: sluice ops approve ${id}`
-  return `${name} started. Watch it with: sluice ops watch ${id}`
+  return `${name} ${parked ? 'is recorded' : 'started'}. Watch it with: sluice ops watch ${id}`
 }

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { tellEnd } from '../../follow-to-end.ts'
-import { follow } from '../../follow.ts'
+import { followUnlessLeft, tellEnd } from '../../follow-to-end.ts'
 import { progressView, recordView } from '../../progress-view.ts'
 import { withSluice } from '../../session.ts'
 import type { CommandAdder, GlobalOptions, Shell } from '../../shell.ts'
@@ -13,9 +12,9 @@ export const addWatch: CommandAdder = (parent, shell) => {
 }
 
 async function watch(shell: Shell, id: string, options: GlobalOptions): Promise<void> {
-  const { output, signal } = shell
+  const { output } = shell
   await withSluice(shell, { options }, async ({ sluice }) => {
     const view = output.json ? recordView(output) : progressView(output)
-    tellEnd(output, await follow(sluice, id, { view, signal }))
+    tellEnd(output, await followUnlessLeft(shell, sluice, { id, view }))
   })
 }
