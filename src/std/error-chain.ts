@@ -18,7 +18,7 @@ export function errorChain(thrown: unknown): unknown[] {
 }
 
 /** What an error comes from; none where it cannot be read. */
-export function causesOf(error: unknown): unknown[] {
+function causesOf(error: unknown): unknown[] {
   try {
     if (!(error instanceof Error)) return []
     const together = error instanceof AggregateError ? [...error.errors].slice(0, most) : []

@@ -23,15 +23,15 @@ export function errorRecord(thrown: unknown): ErrorRecord {
   const causes = errorChain(thrown)
     .slice(1, maxCauses + 1)
     .map(causeRecord)
-  return { ...plainRecord(thrown), ...(causes.length === 0 ? {} : { causes }) }
+  return { ...bareRecord(thrown), ...(causes.length === 0 ? {} : { causes }) }
 }
 
 function causeRecord(cause: unknown): ErrorRecord {
-  const { stack: _stack, message, ...rest } = plainRecord(cause)
+  const { stack: _stack, message, ...rest } = bareRecord(cause)
   return { ...rest, message: storable(message, maxCauseMessage) }
 }
 
-function plainRecord(thrown: unknown): ErrorRecord {
+function bareRecord(thrown: unknown): ErrorRecord {
   if (!isError(thrown)) return { name: 'NotAnError', message: describe(thrown) }
   const [code, stack] = [read(thrown, 'code'), read(thrown, 'stack')]
   return {
@@ -42,10 +42,11 @@ function plainRecord(thrown: unknown): ErrorRecord {
   }
 }
 
-/** The same for a database whose encoding does not have every character: what is not ASCII becomes a question mark. */
-export function plainRecord(record: ErrorRecord): ErrorRecord {
-  const plain = Object.entries(record).map(([key, text]) => [key, String(text).replaceAll(/[^\t\n\x20-\x7e]/gu, '?')])
-  return Object.fromEntries(plain) as unknown as ErrorRecord
+/** A record for a database whose encoding does not have every character: what is not ASCII becomes a question mark. */
+export function plainRecord({ causes, ...record }: ErrorRecord): ErrorRecord {
+  const texts = Object.entries(record).map(([key, text]) => [key, text.replaceAll(/[^\t\n\x20-\x7e]/gu, '?')])
+  const plain = Object.fromEntries(texts) as unknown as ErrorRecord
+  return causes === undefined ? plain : { ...plain, causes: causes.map(plainRecord) }
 }
 
 /** What was thrown, or an error in its place when it cannot even be asked what it is. */

@@ -51,9 +51,9 @@ test('the time in which a job waits for a connection does not count against its 
     name: 'endless',
     timeout: '1m',
     retry: false,
-    perform: ({ signal }) =>
+    perform: ({ signal: ending }) =>
       new Promise<void>((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason as Error))
+        ending.addEventListener('abort', () => reject(ending.reason as Error))
       }),
   })
   await using worker = await startedWorker(db, [job, brief, endless], { concurrency: 22 }, patient)

@@ -52,7 +52,7 @@ test('a rule sees why fetch failed, and the attempt keeps it', async () => {
   })
   await using worker = await startedWorker(db, [call])
   const { id } = await worker.jobs.enqueue(call)
-  await worker.events.event('job.dead')
+  await worker.events.event('job.died')
   const { attempts } = await worker.jobs.get(id)
   expect(attempts).toMatchObject([
     { verdict: 'retry', reason: 'failure 1 of 2 on ECONNREFUSED', error: { message: 'fetch failed' } },

@@ -7,4 +7,11 @@ import { jobOwnership } from './jobs/ownership.ts'
 import { jobRecovery } from './jobs/recovery.ts'
 
 /** Guards of jobs. */
-export const jobs: readonly Mutant[] = [...jobClaims, ...jobEndings, ...jobRecovery, ...jobKeys, ...jobOwnership, ...jobEnqueue]
+export const jobs: readonly Mutant[] = [
+  ...jobClaims,
+  ...jobEndings,
+  ...jobRecovery,
+  ...jobKeys,
+  ...jobOwnership,
+  ...jobEnqueue,
+]

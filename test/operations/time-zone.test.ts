@@ -1,6 +1,6 @@
 // Ages by columns that do not tell in which time zone their values are.
 import { expect, test } from 'vitest'
-import { anonymise, expire, sql, type OperationDefinition } from '../../src/index.ts'
+import { anonymise, expire, type OperationDefinition } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { working } from '../support/working.ts'
 import { findingsOf } from './preflight-place.ts'

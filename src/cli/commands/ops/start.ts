@@ -38,8 +38,8 @@ async function start(shell: Shell, name: string, options: StartOptions): Promise
   const owner = { ...whoOf(options), ...(tenant && { tenant }) }
   const choices = { ...owner, ...boundsOf(options), force: options.force === true }
   await withSluice(shell, { options, configFile: 'required' }, async ({ sluice }) => {
-    const start = (): Promise<StartedOperation> => sluice.operations.startByName(name, args, choices)
-    const started = await interruptible(shell.signal, start).catch((error: unknown) => {
+    const begin = (): Promise<StartedOperation> => sluice.operations.startByName(name, args, choices)
+    const started = await interruptible(shell.signal, begin).catch((error: unknown) => {
       if (shell.signal.aborted) shell.output.note(`It may have been started: see sluice ops list --name ${name}`)
       throw error
     })
