@@ -124,35 +124,41 @@ export const failClaims = statement<ClaimOwner & { rows: readonly FailedRow[] },
   ({ sweep, workerId, nonce, rows }) => [sweep, workerId, nonce, JSON.stringify(rows)],
 )
 
-/** Isolates a row on which workers died again and again, if its claim is still the one that was seen. */
-export const quarantineCrashed = statement<
-  { sweep: string; key: RowKey; nonce: string; error: ErrorRecord },
+/** Isolates a row that cannot be taken over, if its claim is still the one that was seen. `died`: so did its worker. */
+export const quarantineClaim = statement<
+  { sweep: string; key: RowKey; nonce: string; error: ErrorRecord; died: boolean },
   { key: string[] }
 >(
-  'sweep.quarantineCrashed',
+  'sweep.quarantineClaim',
   `update sluice.sweep_claim
-   set worker_id = null, crashes = crashes + 1, error = $4, quarantined_at = clock_timestamp()
+   set worker_id = null, crashes = crashes + $5::boolean::int, error = $4, quarantined_at = clock_timestamp()
    where sweep = $1
      and key = array(select jsonb_array_elements_text($2::jsonb))
      and nonce = $3
      and quarantined_at is null
    returning key`,
-  ({ sweep, key, nonce, error }) => [sweep, JSON.stringify(key), nonce, JSON.stringify(error)],
+  ({ sweep, key, nonce, error, died }) => [sweep, JSON.stringify(key), nonce, JSON.stringify(error), died],
 )
 
-/** Gives rows back, to be offered again after a while: those with these keys, or all that the worker has. */
-export const releaseClaims = statement<
-  { sweep: string; workerId: string; keys: readonly RowKey[] | null; delayMs: number },
-  { key: string[] }
->(
+/** Gives rows back that are still the owner's, to be offered again at once. */
+export const releaseClaims = statement<ClaimOwner & { keys: readonly RowKey[] }, { key: string[] }>(
   'sweep.release',
   `update sluice.sweep_claim
-   set worker_id = null, retry_at = clock_timestamp() + $4 * interval '1 millisecond'
-   where sweep = $1 and worker_id = $2
-     and ($3::jsonb is null
-          or key in (select array(select jsonb_array_elements_text(k)) from jsonb_array_elements($3::jsonb) k))
+   set worker_id = null, retry_at = clock_timestamp()
+   where sweep = $1 and worker_id = $2 and nonce = $3
+     and key in (select array(select jsonb_array_elements_text(k)) from jsonb_array_elements($4::jsonb) k)
    returning key`,
-  ({ sweep, workerId, keys, delayMs }) => [sweep, workerId, keys === null ? null : keysOf(keys), delayMs],
+  ({ sweep, workerId, nonce, keys }) => [sweep, workerId, nonce, keysOf(keys)],
+)
+
+/** Gives back all that a worker has of a sweep, under whichever nonce: for one that works on nothing. */
+export const releaseAllClaims = statement<{ sweep: string; workerId: string }, { key: string[] }>(
+  'sweep.releaseAll',
+  `update sluice.sweep_claim
+   set worker_id = null, retry_at = clock_timestamp()
+   where sweep = $1 and worker_id = $2
+   returning key`,
+  ({ sweep, workerId }) => [sweep, workerId],
 )
 
 export interface QuarantinedRow {

@@ -37,26 +37,54 @@ export const lookAtSweep = statement<{ name: string; workerId: string; leaseMs: 
   ({ name, leaseMs, workerId }) => [name, leaseMs, workerId],
 )
 
-/** Lets no process begin anything of a sweep for a while; a longer hold stays. */
-export const holdSweep = statement<{ name: string; reason: string; forMs: number }, { held_until: Date }>(
+/** A hold, and the claims that go back with it. */
+export interface SweepHold {
+  name: string
+  reason: string
+  forMs: number
+  /** Null: none go back. */
+  owner: { workerId: string; nonce: string } | null
+}
+
+/**
+ * Lets no process begin anything of a sweep for a while, and gives the owner's rows back for as long; a longer hold
+ * stays. Not held (null) when a person has asked for a run since those rows were claimed: what failed was begun before.
+ */
+export const holdSweep = statement<SweepHold, { held_until: Date | null; released: number }>(
   'sweep.hold',
-  `insert into sluice.sweep as s (name, held_until, held_reason)
-   values ($1, clock_timestamp() + $3 * interval '1 millisecond', $2)
-   on conflict (name) do update
-   set held_until = greatest(s.held_until, excluded.held_until), held_reason = excluded.held_reason
-   returning held_until`,
-  ({ name, reason, forMs }) => [name, reason, forMs],
+  `with held as (
+     insert into sluice.sweep as s (name, held_until, held_reason)
+     values ($1, clock_timestamp() + $3 * interval '1 millisecond', $2)
+     on conflict (name) do update
+     set held_until = greatest(s.held_until, excluded.held_until), held_reason = excluded.held_reason
+     where s.wanted_at is null
+       or s.wanted_at <= coalesce((select min(c.claimed_at) from sluice.sweep_claim c
+                                   where c.sweep = $1 and c.worker_id = $4 and c.nonce = $5), s.wanted_at)
+     returning held_until
+   ), released as (
+     update sluice.sweep_claim c
+     set worker_id = null,
+       retry_at = clock_timestamp() + case when exists (select from held) then $3 else 0 end * interval '1 millisecond'
+     where c.sweep = $1 and c.worker_id = $4 and c.nonce = $5
+     returning c.key
+   )
+   select (select held_until from held) as held_until, (select count(*)::int from released) as released`,
+  ({ name, reason, forMs, owner }) => [name, reason, forMs, owner?.workerId ?? null, owner?.nonce ?? null],
 )
 
-/** Asks all processes to look for rows now; what held the sweep is over, and nothing waits for another attempt. */
+/** Lets nothing of a sweep wait for another attempt. After {@link wantSweep}: what a hold gave back before is seen. */
+export const offerWaiting = statement<{ name: string }, object>(
+  'sweep.offerWaiting',
+  `update sluice.sweep_claim
+   set retry_at = clock_timestamp()
+   where sweep = $1 and worker_id is null and quarantined_at is null and retry_at > clock_timestamp()`,
+  ({ name }) => [name],
+)
+
+/** Asks all processes to look for rows now; what held the sweep is over. */
 export const wantSweep = statement<{ name: string }, { wanted_at: Date }>(
   'sweep.want',
-  `with waiting as (
-     update sluice.sweep_claim
-     set retry_at = clock_timestamp()
-     where sweep = $1 and worker_id is null and quarantined_at is null and retry_at > clock_timestamp()
-   )
-   insert into sluice.sweep as s (name, wanted_at)
+  `insert into sluice.sweep as s (name, wanted_at)
    values ($1, clock_timestamp())
    on conflict (name) do update
    set wanted_at = clock_timestamp(), held_until = null, held_reason = null

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { errorRecord } from '../std/error-record.ts'
+import { errorRecord, type ErrorRecord } from '../std/error-record.ts'
 import type { Transaction } from '../store/pool.ts'
 import * as claims from '../store/sweep-claims.ts'
 import { findClaimed, lockDue, stamp, unstamp, type FoundRow, type WantedRow } from '../targets/claim.ts'
@@ -21,25 +21,57 @@ export async function claimDue(place: Place, limit: number): Promise<ClaimedBatc
   })
 }
 
-/** Makes first claims on rows that are locked, with a key of their own; gives those that nobody else has. */
+/**
+ * Makes first claims on rows that are locked, with a key of their own; gives those that nobody else has. A row whose
+ * claim does not stand is among them: it is failed and isolated as any other.
+ */
 export async function claimFound(
   tx: Transaction,
   place: Place,
   owner: Owner,
   found: readonly FoundRow[],
 ): Promise<ClaimedRow[]> {
-  const rows = found.map(({ key, row }): ClaimedRow => ({
+  const rows = found.map(({ key, row, findable }): ClaimedRow => ({
     key,
     row,
     generation: randomUUID(),
     ...versionOf(place, row),
     attempts: 0,
+    unclaimed: findable ? undefined : notFoundAgain,
   }))
   const stored = rows.map(({ key, generation, version = null }) => ({ key, generation, version }))
   const mine = those(rows, await claims.insertClaims(tx, { ...owner, rows: stored }))
   await stamp(tx, place.swept, wanted(mine, owner.nonce), owner.workerId)
-  return mine
+  return readBack(tx, place, owner, mine)
 }
+
+/**
+ * Reads claims back from the rows that they were written to. Where one does not stand, no finaliser would find it: the
+ * row would be let go after its effect and be due at once, again and again.
+ */
+async function readBack(
+  tx: Transaction,
+  place: Place,
+  owner: Owner,
+  rows: readonly ClaimedRow[],
+): Promise<ClaimedRow[]> {
+  if (place.swept.marks === undefined || rows.length === 0) return [...rows]
+  const found = await findClaimed(tx, place.swept, wanted(rows, owner.nonce), 'look')
+  const byKey = new Map(found.map((one) => [idOf(one.key), one]))
+  return rows.map((row) => ({ ...row, unclaimed: row.unclaimed ?? problemOf(place, row, byKey.get(idOf(row.key))) }))
+}
+
+function problemOf(place: Place, row: ClaimedRow, found: FoundRow | undefined): ErrorRecord | undefined {
+  if (found === undefined) {
+    return lost('a claim was written to the row and does not stand there: a trigger or a rule changes or cancels it')
+  }
+  if (!found.due) return lost('the row is not due once it is claimed: "due" must not look at what a claim changes')
+  if (row.unreadable !== undefined || versionOf(place, found.row).version === row.version) return undefined
+  return lost('the version of the row changes when it is claimed: "version" must not look at what a claim changes')
+}
+
+const lost = (message: string): ErrorRecord => ({ name: 'ClaimNotKept', message })
+const notFoundAgain = lost('the key of the row, written as text, does not lead back to the row: use another key')
 
 /**
  * Claims rows that were claimed before: they wait for another attempt, or their worker has gone silent. Their
@@ -54,15 +86,35 @@ export async function claimOffered(
   const { name: sweep } = definition
   const all = await claims.offeredClaims(database.control, { sweep, leaseMs: shift.leaseMs, limit })
   const { calm, poison } = chooseOffered(withDeaths(all, { outage }))
-  for (const { key, nonce, crashes } of poison) {
-    const error = { name: 'WorkerDied', message: `its worker died ${crashes} times while it held this row` }
-    const isolated = await claims.quarantineCrashed(database.control, { sweep, key, nonce, error })
+  const isolate = async ({ key, nonce }: Offered, error: ErrorRecord, died: boolean): Promise<void> => {
+    const isolated = await claims.quarantineClaim(database.control, { sweep, key, nonce, error, died })
     if (isolated.length > 0) telemetry.emit('sweep.quarantined', { name: sweep, key, error })
   }
+  for (const one of poison) {
+    const message = `its worker died ${one.crashes} times while it held this row`
+    await isolate(one, { name: 'WorkerDied', message }, true)
+  }
   if (calm.length === 0) return { owner, rows: [] }
-  const rows = await database.work.transaction((tx) => takeOver(tx, place, owner, calm))
-  reportRescued(place, those(calm, rows))
-  return { owner, rows }
+  try {
+    const rows = await database.work.transaction((tx) => takeOver(tx, place, owner, calm))
+    reportRescued(place, those(calm, rows))
+    return { owner, rows }
+  } catch (error) {
+    if (!(error instanceof NotTakenOver)) throw error
+    // Rolled back: their claims are as they were, with the idempotency key that a later retry needs.
+    for (const { was, problem } of error.rows) await isolate(was, problem, false)
+    return { owner, rows: [] }
+  }
+}
+
+/** Claims that were taken over do not stand in their rows. */
+class NotTakenOver extends Error {
+  readonly rows: readonly { was: Offered; problem: ErrorRecord }[]
+
+  constructor(rows: NotTakenOver['rows']) {
+    super('claims that were taken over do not stand in their rows')
+    this.rows = rows
+  }
 }
 
 async function takeOver(
@@ -90,12 +142,23 @@ async function takeOver(
   }))
   const mine = those(rows, await claims.takeOverClaims(tx, { ...owner, rows: changes }))
   await stamp(tx, swept, wanted(mine, owner.nonce), shift.workerId)
-  return mine.map(({ now }) => now)
+  const claimed = await readBack(
+    tx,
+    place,
+    owner,
+    mine.map(({ now }) => now),
+  )
+  const refused = claimed.flatMap(({ key, unclaimed: problem }) => {
+    const was = before.get(idOf(key))
+    return was === undefined || problem === undefined ? [] : [{ was, problem }]
+  })
+  if (refused.length > 0) throw new NotTakenOver(refused)
+  return claimed
 }
 
 /** The row as it goes on: the same key and version, unless what it stands for has been made anew. */
 function again(place: Place, { key, row }: FoundRow, was: Offered): ClaimedRow {
-  const now = versionOf(place, row)
+  const now = { ...versionOf(place, row), unclaimed: undefined }
   return now.unreadable !== undefined || now.version === (was.version ?? undefined)
     ? { key, row, ...now, generation: was.generation, attempts: was.attempts }
     : { key, row, ...now, generation: randomUUID(), attempts: 0 }

@@ -9,13 +9,16 @@
  * The invariants.
  * 1. A row has at most one claim: (sweep, key) is the primary key. Who claims, takes over or finalises holds the lock of
  *    the user's row first and that of the claim second, and compares the nonce.
- * 2. An effect begins only while its claim is committed, and by a process that is taken for alive.
+ * 2. An effect begins only while its claim is committed, and by a process that is taken for alive. What was written to
+ *    the row was read back before: a claim that does not stand there, or that makes its row not due, has no effect.
  * 3. The idempotency key and the version belong to the claim, not to the attempt. They are made by the first claim,
  *    under the lock of the row, and end with the claim; so every attempt on a row, by whichever worker, has the same.
  * 4. A row is finalised only in the transaction that ends its claim, when three things still hold under its lock: the
  *    nonce is ours, the row is due, and its version is the recorded one. Else nothing of it changes.
  * 5. A reference is released in that transaction as well, so exactly as often as its row is finalised: once. The
  *    statement leaves a count alone that would go below zero; its row is isolated instead.
+ * 6. Effects on a row are bounded. A row that is marked and not deleted keeps its claim, under another nonce, until a
+ *    look after the commit: could it be claimed again at once, that was a failed attempt under the same claim.
  *
  * Shared objects. Pastes refer to contents, and each content stands for one object in a store. The sweep of pastes
  * releases references; the sweep of contents takes those with none left, deletes the object and finalises the content.
@@ -30,8 +33,8 @@
  *
  * On a crash. Before the claim commits there is nothing. After it, before or during the effect, or before the
  * finalising commits: the worker's sign of life stops, and any other worker takes the claim over, under a new nonce and
- * with the same key and version. After the finalising has committed there is nothing left to do; who does not know
- * because the answer was lost asks again and finds no claim. A process that was paused finds its nonce replaced and
+ * with the same key and version. After the finalising has committed there is nothing left to do but to end a claim,
+ * which whoever takes it over does; who does not know because the answer was lost asks again and finds no claim. A process that was paused finds its nonce replaced and
  * commits nothing; what it still sends to the store carries the same key and version as the attempt of its successor.
  *
  * When the store is down, effects fail one after the other, whatever the row. Then the sweep is held, for all processes,

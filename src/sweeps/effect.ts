@@ -19,7 +19,8 @@ export async function haveEffect(
   running: Set<AbortController>,
 ): Promise<EffectOutcome> {
   const { effect, name, timeoutMs } = definition
-  if (claimed.unreadable !== undefined) return { kind: 'failed', error: claimed.unreadable }
+  const unfit = claimed.unclaimed ?? claimed.unreadable
+  if (unfit !== undefined) return { kind: 'failed', error: unfit }
   if (effect === undefined) return { kind: 'done' }
   const stop = new AbortController()
   const late = new EffectTimeout(`The effect took longer than ${timeoutMs} ms.`)

@@ -1,11 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord, type ErrorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Transaction } from '../store/pool.ts'
 import { classify } from '../store/sqlstate.ts'
 import * as claims from '../store/sweep-claims.ts'
-import { findClaimed, unstamp, type FoundRow } from '../targets/claim.ts'
-import { finaliseRows, releaseReferences } from '../targets/finalise.ts'
+import { findClaimed, lockClaimable, stamp, unstamp, type FoundRow } from '../targets/claim.ts'
+import { finaliseRows, forgetUnlessDue, releaseReferences } from '../targets/finalise.ts'
 import { those, wanted } from './claim.ts'
 import { idOf, type ClaimedRow, type Place } from './place.ts'
 
@@ -24,23 +25,43 @@ interface Finalised {
   zeroed: number
 }
 
-/** Finalises rows whose effect was had. Gives those that the database refuses; the others are done, or not ours. */
+/** Who has the claims when the effect is had, and under which nonce they stand once their rows are finalised. */
+interface Owners {
+  owner: claims.ClaimOwner
+  ended: claims.ClaimOwner
+}
+
+/**
+ * Finalises rows whose effect was had. Gives those that the database refuses, or that came due again at once; the
+ * others are done, or not ours.
+ */
 export async function finalise(
   place: Place,
   owner: claims.ClaimOwner,
   rows: readonly ClaimedRow[],
 ): Promise<Unfinalised[]> {
+  const owners = { owner, ended: { ...owner, nonce: randomUUID() } }
+  const { work } = place.database
+  let result: Finalised
+  try {
+    result = await insist(place, () => work.transaction((tx) => inTransaction(tx, place, owners, rows)))
+  } catch (error) {
+    if (classify(error) === 'rows') return oneByOne(place, owner, rows, error)
+    throw error
+  }
+  report(place, result)
+  if (place.definition.finalising === 'delete') return result.broken
+  return [...result.broken, ...(await insist(place, () => settle(place, owners, rows)))]
+}
+
+/** Does it again while the server is away or busy. */
+async function insist<T>(place: Place, work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const result = await place.database.work.transaction((tx) => inTransaction(tx, place, owner, rows))
-      report(place, result)
-      return result.broken
+      return await work()
     } catch (error) {
-      const kind = classify(error)
-      if (kind === 'fatal') throw error
-      if (kind === 'rows') return oneByOne(place, owner, rows, error)
       // The claims are ours as long as nobody takes them over; a COMMIT whose answer was lost is found done.
-      if (place.shift.ending.aborted) throw error
+      if (['fatal', 'rows'].includes(classify(error)) || place.shift.ending.aborted) throw error
       await sleep(backoffMs(attempt, { baseMs: 50, maxMs: 2_000 }, Math.random()), place.shift.ending)
     }
   }
@@ -59,11 +80,53 @@ async function oneByOne(
   return refused
 }
 
+/**
+ * Ends the claims of rows that were finalised, once that is committed. A row that could be claimed again at this moment
+ * was not helped: its claim is taken back, and the attempt has failed. Without that it would have its effect for ever.
+ */
+async function settle(
+  { definition, swept, database }: Place,
+  { owner, ended }: Owners,
+  rows: readonly ClaimedRow[],
+): Promise<Unfinalised[]> {
+  const { name: sweep } = definition
+  const gone = await forgetUnlessDue(database.work, swept, { sweep, wanted: wanted(rows, ended.nonce) })
+  const over = new Set(gone.map(({ key }) => idOf(key)))
+  const left = rows.filter(({ key }) => !over.has(idOf(key)))
+  if (left.length === 0) return []
+  const message = 'the row is due again as soon as it is finalised: "finalise" must change what "due" looks at'
+  return database.work.transaction(async (tx) => {
+    const due = those(left, await lockClaimable(tx, swept, wanted(left, ended.nonce)))
+    const mine = await handOver(tx, due, { from: ended, to: owner })
+    await stamp(tx, swept, wanted(mine, owner.nonce), owner.workerId)
+    await claims.forgetClaims(tx, { sweep, rows: wanted(left, ended.nonce) })
+    return mine.map((row) => ({ row, error: { name: 'DueAgain', message } }))
+  })
+}
+
+/** Puts another nonce to claims; gives the rows where the first one still was there. */
+async function handOver(
+  tx: Transaction,
+  rows: readonly ClaimedRow[],
+  { from, to }: { from: claims.ClaimOwner; to: claims.ClaimOwner },
+): Promise<ClaimedRow[]> {
+  if (rows.length === 0) return []
+  const changes = rows.map(({ key, generation, version = null, attempts }) => ({
+    key,
+    generation,
+    version,
+    attempts,
+    crashes: 0,
+    was: from.nonce,
+  }))
+  return those(rows, await claims.takeOverClaims(tx, { ...to, rows: changes }))
+}
+
 /** Locks go to rows first, then to their claims, then to counts: in one order everywhere, so that nobody blocks. */
 async function inTransaction(
   tx: Transaction,
   place: Place,
-  owner: claims.ClaimOwner,
+  { owner, ended: under }: Owners,
   rows: readonly ClaimedRow[],
 ): Promise<Finalised> {
   const { definition, swept } = place
@@ -78,7 +141,10 @@ async function inTransaction(
   checkEnded(released, ended)
   const spared = held.filter((row) => !stands.includes(row))
   await unstamp(tx, swept, wanted(spared, owner.nonce))
-  await claims.forgetClaims(tx, { sweep: owner.sweep, rows: wanted([...released, ...spared], owner.nonce) })
+  // What is deleted is not due again. What is only changed may be, which shows after the commit.
+  const kept = definition.finalising === 'delete' ? [] : await handOver(tx, released, { from: owner, to: under })
+  const over = [...released, ...spared].filter((row) => !kept.includes(row))
+  await claims.forgetClaims(tx, { sweep: owner.sweep, rows: wanted(over, owner.nonce) })
   return { finalised: released.length, lost: rows.length - held.length, spared: spared.length, broken, zeroed }
 }
 

@@ -2,7 +2,7 @@ import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import { classify } from '../store/sqlstate.ts'
-import { releaseClaims } from '../store/sweep-claims.ts'
+import { releaseAllClaims } from '../store/sweep-claims.ts'
 import { lookAtSweep } from '../store/sweeps.ts'
 import { fresh, type Recent } from './breaker.ts'
 import { claimDue, claimOffered } from './claim.ts'
@@ -66,8 +66,7 @@ export class SweepLoop {
     const [look] = await lookAtSweep(database.control, { name, workerId: shift.workerId, leaseMs: shift.leaseMs })
     if (look === undefined) return this.#pollMs
     // Between two rounds this worker has nothing: the answer to a claim was lost, or to a release.
-    if (look.mine)
-      await releaseClaims(database.control, { sweep: name, workerId: shift.workerId, keys: null, delayMs: 0 })
+    if (look.mine) await releaseAllClaims(database.control, { sweep: name, workerId: shift.workerId })
     this.#hear(look.wanted_at)
     if (look.held_ms > 0) {
       this.#recent = { inARow: 0, trial: true }

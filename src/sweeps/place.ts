@@ -26,6 +26,8 @@ export interface ClaimedRow {
   attempts: number
   /** Why the version of this row cannot be told: then it has no effect. */
   unreadable: ErrorRecord | undefined
+  /** Why its claim does not stand, though it was written: then it has no effect, and is isolated. */
+  unclaimed: ErrorRecord | undefined
 }
 
 /** Rows that were claimed in one transaction, under one nonce. */

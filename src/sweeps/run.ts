@@ -52,7 +52,7 @@ export class BatchRun {
     await this.#written()
     if (this.#broken !== undefined) this.#judgeBroken()
     if (this.#tripped === undefined) {
-      await this.#release([...this.#queue, ...this.#stopped], 0)
+      await this.#release([...this.#queue, ...this.#stopped])
       return this.#recent
     }
     await this.#hold(this.#tripped)
@@ -143,12 +143,13 @@ export class BatchRun {
     if (failed.length === 0) return
     const { definition, database, telemetry } = this.#place
     const { name } = definition
-    const rows = failed.map(({ row: { key, attempts }, error }) => ({
+    const rows = failed.map(({ row: { key, attempts, unclaimed }, error }) => ({
       key,
       error,
       attempt: attempts + 1,
       delayMs: backoffMs(attempts + 1, { baseMs: 1_000, maxMs: longestMs }, Math.random()),
-      quarantine: attempts + 1 >= definition.attempts,
+      // Without a claim that stands there is nothing to take over: another attempt would be a first one, without end.
+      quarantine: unclaimed !== undefined || attempts + 1 >= definition.attempts,
     }))
     await failClaims(database.control, { ...this.#batch.owner, rows })
     for (const { key, error, attempt, delayMs, quarantine } of rows) {
@@ -161,18 +162,18 @@ export class BatchRun {
   async #hold(reason: string): Promise<void> {
     const { definition, database, telemetry } = this.#place
     const { name, breaker } = definition
-    await holdSweep(database.control, { name, reason, forMs: breaker.forMs })
-    telemetry.emit('sweep.held', { name, reason, forMs: breaker.forMs })
-    await this.#release(null, breaker.forMs)
+    const { forMs } = breaker
+    const [done] = await holdSweep(database.control, { name, reason, forMs, owner: this.#batch.owner })
+    if (done === undefined) return
+    if (done.held_until !== null) telemetry.emit('sweep.held', { name, reason, forMs })
+    if (done.released > 0) telemetry.emit('sweep.released', { name, count: done.released })
   }
 
-  /** Gives rows back, or all that are left. */
-  async #release(rows: readonly ClaimedRow[] | null, delayMs: number): Promise<void> {
-    if (rows?.length === 0) return
+  async #release(rows: readonly ClaimedRow[]): Promise<void> {
+    if (rows.length === 0) return
     const { definition, database, telemetry } = this.#place
-    const keys = rows?.map(({ key }) => key) ?? null
-    const { sweep, workerId } = this.#batch.owner
-    const released = await releaseClaims(database.control, { sweep, workerId, keys, delayMs })
+    const keys = rows.map(({ key }) => key)
+    const released = await releaseClaims(database.control, { ...this.#batch.owner, keys })
     if (released.length > 0) telemetry.emit('sweep.released', { name: definition.name, count: released.length })
   }
 }

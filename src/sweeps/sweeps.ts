@@ -2,7 +2,7 @@ import type { ErrorRecord } from '../std/error-record.ts'
 import { audited, type Who } from '../store/audit.ts'
 import type { Database } from '../store/database.ts'
 import { quarantinedClaims, retryClaims } from '../store/sweep-claims.ts'
-import { sweepFigures, wantSweep, type SweepFigures } from '../store/sweeps.ts'
+import { offerWaiting, sweepFigures, wantSweep, type SweepFigures } from '../store/sweeps.ts'
 import { countDue } from '../targets/claim.ts'
 import { resolveSweptTable } from '../targets/swept-table.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -73,10 +73,11 @@ export class Sweeps {
   /** Has all workers look for due rows now, within a moment; a hold of the circuit breaker is over. */
   async run(name: string, who: Who = {}): Promise<void> {
     this.#deps.registry.find(name)
-    await audited(await this.#deps.database(), who, async (tx) => ({
-      result: await wantSweep(tx, { name }),
-      act: { action: 'sweep.run', target: name },
-    }))
+    await audited(await this.#deps.database(), who, async (tx) => {
+      const result = await wantSweep(tx, { name })
+      await offerWaiting(tx, { name })
+      return { result, act: { action: 'sweep.run', target: name } }
+    })
     this.#deps.wake(name)
   }
 

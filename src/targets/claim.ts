@@ -1,6 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
 import type { StoreConnection } from '../store/connection.ts'
-import { keyText, quote, type Cursor } from './cursor.ts'
+import { isFoundByText, keyText, quote, type Cursor } from './cursor.ts'
 import type { Marks, SweptTable } from './swept-table.ts'
 
 /** A row, and its key as the database writes it. */
@@ -11,6 +11,8 @@ export interface FoundRow {
   due: boolean
   /** What it refers to, where its sweep counts references. */
   refersTo: string | null
+  /** Whether its key leads back to it. */
+  findable: boolean
 }
 
 /** Which row, and under which nonce its claim stands. */
@@ -25,17 +27,17 @@ export interface WantedRow {
  */
 export async function lockDue(
   connection: StoreConnection,
-  { table, key, due, order, marks }: SweptTable,
+  swept: SweptTable,
   { sweep, limit }: { sweep: string; limit: number },
 ): Promise<FoundRow[]> {
+  const { table, key, order } = swept
   return found(
     connection,
     sql`
-    select ${keyText(key, 't.')} as sluice_key, true as sluice_due, null as sluice_refers_to, t.*
+    select ${keyText(key, 't.')} as sluice_key, true as sluice_due, null as sluice_refers_to,
+      ${isFoundByText(key, 't.')} as sluice_findable, t.*
     from ${raw(table)} t
-    where ${marks === undefined ? empty : sql`${isStatus(marks, marks.from)} and`} (${due})
-      and not exists (select from ${raw(connection.schema)}.sweep_claim sluice_claim
-                      where sluice_claim.sweep = ${sweep} and sluice_claim.key = ${keyText(key, 't.')})
+    where ${isClaimable(swept)} and ${isUnclaimed(connection, swept, sweep)}
     order by ${inOrder(order)}
     limit ${limit}
     for update of t skip locked`,
@@ -48,17 +50,18 @@ export async function lockDue(
  */
 export async function lockStray(
   connection: StoreConnection,
-  { table, key, due, marks }: SweptTable & { marks: Marks },
+  swept: SweptTable & { marks: Marks },
   { sweep, limit }: { sweep: string; limit: number },
 ): Promise<FoundRow[]> {
+  const { table, key, due, marks } = swept
   return found(
     connection,
     sql`
-    select ${keyText(key, 't.')} as sluice_key, coalesce((${due}), false) as sluice_due, null as sluice_refers_to, t.*
+    select ${keyText(key, 't.')} as sluice_key, coalesce((${due}), false) as sluice_due, null as sluice_refers_to,
+      ${isFoundByText(key, 't.')} as sluice_findable, t.*
     from ${raw(table)} t
     where ${isStatus(marks, marks.to)} and t.${named(marks.nonce)} is not null
-      and not exists (select from ${raw(connection.schema)}.sweep_claim sluice_claim
-                      where sluice_claim.sweep = ${sweep} and sluice_claim.key = ${keyText(key, 't.')})
+      and ${isUnclaimed(connection, swept, sweep)}
     order by ${inOrder(key.columns)}
     limit ${limit}
     for update of t skip locked`,
@@ -68,15 +71,14 @@ export async function lockStray(
 /** How many rows are due and not claimed; counts no further than `most`. */
 export async function countDue(
   connection: StoreConnection,
-  { table, key, due, order, marks }: SweptTable,
+  swept: SweptTable,
   { sweep, most }: { sweep: string; most: number },
 ): Promise<number> {
+  const { table, order } = swept
   const query = sql`
     select count(*)::int as rows
     from (select from ${raw(table)} t
-          where ${marks === undefined ? empty : sql`${isStatus(marks, marks.from)} and`} (${due})
-            and not exists (select from ${raw(connection.schema)}.sweep_claim sluice_claim
-                            where sluice_claim.sweep = ${sweep} and sluice_claim.key = ${keyText(key, 't.')})
+          where ${isClaimable(swept)} and ${isUnclaimed(connection, swept, sweep)}
           -- As the index has them: without an order the planner would rather read the table.
           order by ${inOrder(order)}
           limit ${most}) sluice_due`
@@ -99,13 +101,29 @@ export async function findClaimed(
     connection,
     sql`
     select ${keyText(key, 't.')} as sluice_key, coalesce((${due}), false) as sluice_due,
-      ${raw(reference === undefined ? 'null' : `t.${quote(reference.by)}::text`)} as sluice_refers_to, t.*
+      ${raw(reference === undefined ? 'null' : `t.${quote(reference.by)}::text`)} as sluice_refers_to, true as sluice_findable, t.*
     from ${raw(table)} t
     join ${wantedRows(key, wanted)} on ${sameKey(key)}
     ${marks === undefined ? empty : sql`where ${isClaimed(marks)}`}
     order by ${inOrder(key.columns)}
     ${raw(lock)}`,
   )
+}
+
+/** Locks those of the given rows that may be claimed at this moment and that nobody else has locked; gives their keys. */
+export async function lockClaimable(
+  connection: StoreConnection,
+  swept: SweptTable,
+  wanted: readonly WantedRow[],
+): Promise<{ key: string[] }[]> {
+  const { table, key } = swept
+  const query = sql`
+    select sluice_wanted.sluice_key as key
+    from ${raw(table)} t
+    join ${wantedRows(key, wanted)} on ${sameKey(key)}
+    where ${isClaimable(swept)}
+    for update of t skip locked`
+  return (await connection.query(query.text, query.values)).rows as { key: string[] }[]
 }
 
 /** Writes a claim into rows that are locked, where they have columns for it. */
@@ -148,12 +166,31 @@ export function blanks({ nonce, worker, claimedAt }: Marks): Sql[] {
 /** The given keys as a table to join, each with its nonce. */
 export function wantedRows({ types }: Cursor, wanted: readonly WantedRow[]): Sql {
   const columns = types.map((type, i) => `(sluice_one -> 'key' ->> ${i})::${type} as sluice_k${i}`).join(', ')
-  return sql`(select ${raw(columns)}, sluice_one ->> 'nonce' as sluice_nonce
+  return sql`(select ${raw(columns)}, sluice_one ->> 'nonce' as sluice_nonce,
+      array(select jsonb_array_elements_text(sluice_one -> 'key')) as sluice_key
     from jsonb_array_elements(${JSON.stringify(wanted)}::jsonb) sluice_one) sluice_wanted`
 }
 
 export function sameKey({ columns }: Cursor): Sql {
   return raw(columns.map((name, i) => `t.${quote(name)} = sluice_wanted.sluice_k${i}`).join(' and '))
+}
+
+/** The row may be claimed: it is due, and its status, where it has one, says that nobody has it. */
+export function isClaimable({ due, marks }: SweptTable): Sql {
+  return marks === undefined ? sql`(${due})` : sql`${isStatus(marks, marks.from)} and (${due})`
+}
+
+/**
+ * Our own table knows of no claim on the row: none of this sweep by its key, and by the nonce that stands in the row
+ * none of another sweep that has its claims in the same columns.
+ */
+function isUnclaimed({ schema }: StoreConnection, { key, marks }: SweptTable, sweep: string): Sql {
+  const claims = raw(`${schema}.sweep_claim sluice_claim`)
+  const byKey = sql`not exists (select from ${claims}
+        where sluice_claim.sweep = ${sweep} and sluice_claim.key = ${keyText(key, 't.')})`
+  if (marks === undefined) return byKey
+  return sql`${byKey}
+      and not exists (select from ${claims} where sluice_claim.nonce::text = t.${named(marks.nonce)}::text)`
 }
 
 /** The claim in the row's own columns is the wanted one. */
@@ -174,12 +211,15 @@ const cast = (word: string, type: string): Sql => sql`${word}::text::${raw(type)
 
 async function found(connection: StoreConnection, query: Sql): Promise<FoundRow[]> {
   const { rows } = await connection.query(query.text, query.values)
-  return rows.map(({ sluice_key: key, sluice_due: due, sluice_refers_to: refersTo, ...row }) => ({
-    key: key as string[],
-    due: due === true,
-    refersTo: refersTo as string | null,
-    row,
-  }))
+  return rows.map(
+    ({ sluice_key: key, sluice_due: due, sluice_refers_to: refersTo, sluice_findable: findable, ...row }) => ({
+      key: key as string[],
+      due: due === true,
+      refersTo: refersTo as string | null,
+      findable: findable === true,
+      row,
+    }),
+  )
 }
 
 async function run(connection: StoreConnection, { text, values }: Sql): Promise<void> {

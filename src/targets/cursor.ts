@@ -100,6 +100,18 @@ export function joinKey(key: readonly string[]): string {
   return key.map((part) => part.replaceAll(/[\\:]/g, String.raw`\$&`)).join(':')
 }
 
+/**
+ * The condition that the text of a row's key leads back to that row: some settings round what the text of a number
+ * shows, and then it is the key of no row, or of another one.
+ */
+export function isFoundByText({ columns, types }: Cursor, of = ''): Sql {
+  const parts = columns.map((name, i) => {
+    const column = of + quote(name)
+    return `(${plainText(column, types[i] ?? '')})::${types[i]} = ${column}`
+  })
+  return raw(`(${parts.join(' and ')})`)
+}
+
 /** An expression as text that does not depend on the session. */
 function plainText(expression: string, type: string): string {
   if (type === 'timestamp with time zone') {

@@ -1,6 +1,6 @@
 import sql, { empty, join, raw, Sql } from 'sql-template-tag'
 import type { StoreConnection } from '../store/connection.ts'
-import { blanks, isClaimed, sameKey, wantedRows, type WantedRow } from './claim.ts'
+import { blanks, isClaimable, isClaimed, sameKey, wantedRows, type WantedRow } from './claim.ts'
 import { keyText, quote } from './cursor.ts'
 import type { Reference, SweptTable } from './swept-table.ts'
 
@@ -9,14 +9,15 @@ export type Finalising = 'delete' | { set: Readonly<Record<string, unknown>> }
 
 /**
  * Finalises rows that are locked, by their claim where they carry one; gives the keys of those that were, and whether
- * they are due still, which they must not be.
+ * they could be claimed still, which they must not be.
  */
 export async function finaliseRows(
   connection: StoreConnection,
-  { table, key, due, marks }: SweptTable,
+  swept: SweptTable,
   wanted: readonly WantedRow[],
   finalising: Finalising,
 ): Promise<{ key: string[]; due: boolean }[]> {
+  const { table, key, marks } = swept
   const where = sql`${sameKey(key)} ${marks === undefined ? empty : sql`and ${isClaimed(marks)}`}`
   const rows = wantedRows(key, wanted)
   const query =
@@ -27,9 +28,29 @@ export async function finaliseRows(
         set ${join([...changes(finalising.set), ...(marks === undefined ? [] : blanks(marks))])}
         from ${rows}
         where ${where}
-        returning ${keyText(key, 't.')} as key, ${marks === undefined ? sql`coalesce((${due}), false)` : sql`false`} as due`
+        returning ${keyText(key, 't.')} as key, coalesce(${isClaimable(swept)}, false) as due`
   const result = await connection.query(query.text, query.values)
   return result.rows as { key: string[]; due: boolean }[]
+}
+
+/**
+ * Ends the claims of rows that were finalised, under the nonce that they had then, unless a row could be claimed again
+ * at this moment. Gives the keys of those that ended.
+ */
+export async function forgetUnlessDue(
+  connection: StoreConnection,
+  swept: SweptTable,
+  { sweep, wanted }: { sweep: string; wanted: readonly WantedRow[] },
+): Promise<{ key: string[] }[]> {
+  const { table, key } = swept
+  const query = sql`
+    delete from ${raw(connection.schema)}.sweep_claim sluice_claim
+    using ${wantedRows(key, wanted)}
+    where sluice_claim.sweep = ${sweep} and sluice_claim.key = sluice_wanted.sluice_key
+      and sluice_claim.nonce = sluice_wanted.sluice_nonce::uuid
+      and not exists (select from ${raw(table)} t where ${sameKey(key)} and ${isClaimable(swept)})
+    returning sluice_claim.key as key`
+  return (await connection.query(query.text, query.values)).rows as { key: string[] }[]
 }
 
 function changes(set: Readonly<Record<string, unknown>>): Sql[] {

@@ -4,7 +4,16 @@ import { inbox } from './patterns/inbox.ts'
 import { machines } from './patterns/machines.ts'
 import { reports } from './patterns/reports.ts'
 import { schedules } from './patterns/schedules.ts'
+import { sweepBounds } from './patterns/sweep-bounds.ts'
 import { sweeps } from './patterns/sweeps.ts'
 
 /** Guards of the patterns around the work, of the audit and of alerts. */
-export const patterns: readonly Mutant[] = [...batches, ...schedules, ...sweeps, ...inbox, ...machines, ...reports]
+export const patterns: readonly Mutant[] = [
+  ...batches,
+  ...schedules,
+  ...sweeps,
+  ...sweepBounds,
+  ...inbox,
+  ...machines,
+  ...reports,
+]

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
+import { fresh } from '../../src/sweeps/breaker.ts'
+import { claimDue, claimOffered } from '../../src/sweeps/claim.ts'
+import { BatchRun } from '../../src/sweeps/run.ts'
 import { until } from '../support/wait.ts'
-import { expirePastes, pastes, sweeping } from './pastes.ts'
+import { byHand } from './by-hand.ts'
+import { expirePastes, gate, pastes, sweeping } from './pastes.ts'
 
 test('a row that fails again and again is isolated with its error, and the sweep goes on', async () => {
   await using db = await pastes(8)
@@ -141,4 +145,40 @@ test('a version that cannot be told fails its row alone', async () => {
   await at.sluice.start()
   expect(await at.events.event('sweep.quarantined')).toMatchObject({ key: ['p2'], error: { message: 'no ETag' } })
   await until('the others are gone', async () => (await db.value<number>('select count(*)::int from pastes')) === 2)
+})
+
+test('an effect that was under way when a person ended the hold does not hold the sweep again', async () => {
+  await using db = await pastes(3)
+  const going = gate()
+  const sweep = expirePastes({
+    concurrency: 3,
+    breaker: { failures: 1, for: '1h' },
+    effect: () => going.passed.then(() => Promise.reject(new Error('503'))),
+  })
+  await using at = await byHand(db, sweep)
+  const running = new BatchRun(at, await claimDue(at, 3), fresh).run()
+  await using other = sweeping(db, [sweep])
+  await other.sluice.sweeps.run('expire-pastes')
+  going.open()
+  expect(await running).toEqual({ inARow: 0, trial: true })
+  expect(at.events.count('sweep.held')).toBe(0)
+  expect(await db.query('select held_until from sluice.sweep')).toEqual([{ held_until: null }])
+  // They are offered at once, and not after the hold that there is none.
+  const offered = `select count(*)::int from sluice.sweep_claim where worker_id is null and retry_at <= clock_timestamp()`
+  expect(await db.value(offered)).toBe(3)
+  // What was claimed after that counts.
+  await new BatchRun(at, await claimOffered(at, { limit: 3, outage: false }), fresh).run()
+  expect(at.events.payloads('sweep.held')).toHaveLength(1)
+})
+
+test('what a hold has given back is offered by the run that ends it', async () => {
+  await using db = await pastes(2)
+  const sweep = expirePastes({ breaker: { failures: 1, for: '1h' }, effect: () => Promise.reject(new Error('503')) })
+  await using at = await byHand(db, sweep)
+  await new BatchRun(at, await claimDue(at, 2), fresh).run()
+  const later = `select count(*)::int from sluice.sweep_claim where retry_at > clock_timestamp()`
+  expect(await db.value(later)).toBe(2)
+  await using other = sweeping(db, [sweep])
+  await other.sluice.sweeps.run('expire-pastes')
+  expect(await db.value(later)).toBe(0)
 })

@@ -45,8 +45,8 @@ test('a row that is isolated at the moment when it is finalized stays', async ()
   await using other = await openClient(db.workerUrl)
   await other.query('begin')
   const error = { name: 'WorkerDied', message: 'silent' }
-  const isolated = { sweep: sweep.name, key: ['p1'], nonce: owner.nonce, error }
-  expect(await claims.quarantineCrashed(onConnection(other, 'sluice'), isolated)).toHaveLength(1)
+  const isolated = { sweep: sweep.name, key: ['p1'], nonce: owner.nonce, error, died: true }
+  expect(await claims.quarantineClaim(onConnection(other, 'sluice'), isolated)).toHaveLength(1)
   const finalised = finalise(at, owner, rows)
   await until('it waits', () => isWaiting(db))
   await other.query('commit')

@@ -27,7 +27,8 @@ const acts: Record<string, Act> = {
   'hold a row': (by) => claims.holdingClaims(connection, { ...by, keys: [key] }),
   'end the claim of a row': (by) => claims.forgetClaims(connection, { ...by, rows: [{ key, nonce: by.nonce }] }),
   'fail a row': (by) => claims.failClaims(connection, { ...by, rows: [{ key, error, delayMs: 0, quarantine: false }] }),
-  'isolate a row': (by) => claims.quarantineCrashed(connection, { ...by, key, error }),
+  'release a row': (by) => claims.releaseClaims(connection, { ...by, keys: [key] }),
+  'isolate a row': (by) => claims.quarantineClaim(connection, { ...by, key, error, died: true }),
 }
 
 beforeEach(async () => {
@@ -42,7 +43,15 @@ test.each(Object.keys(acts))('a worker with a stale nonce cannot %s', async (nam
 })
 
 test('a worker with the nonce of the claim can', async () => {
-  for (const name of ['hold a row', 'take a row over', 'fail a row', 'isolate a row', 'end the claim of a row']) {
+  const able = [
+    'hold a row',
+    'take a row over',
+    'fail a row',
+    'release a row',
+    'isolate a row',
+    'end the claim of a row',
+  ]
+  for (const name of able) {
     await db.query('update sluice.sweep_claim set nonce = $1, worker_id = $2', [owner.nonce, owner.workerId])
     expect(await acts[name]?.(owner), name).toEqual([{ key }])
   }

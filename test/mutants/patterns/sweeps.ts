@@ -25,8 +25,8 @@ export const sweeps: readonly Mutant[] = [
     edits: [
       {
         file: store,
-        from: 'where sweep = $1 and worker_id = $2 and nonce = $3\n     and key in',
-        to: 'where sweep = $1 and worker_id = $2 and $3::uuid is not null\n     and key in',
+        from: 'from sluice.sweep_claim\n   where sweep = $1 and worker_id = $2 and nonce = $3',
+        to: 'from sluice.sweep_claim\n   where sweep = $1 and worker_id = $2 and $3::uuid is not null',
       },
     ],
     caughtBy: { file: stale, test: 'a worker with a stale nonce cannot hold a row' },
@@ -37,8 +37,8 @@ export const sweeps: readonly Mutant[] = [
     edits: [
       {
         file: store,
-        from: 'where sweep = $1 and worker_id = $2 and nonce = $3\n     and key in',
-        to: 'where sweep = $1 and $2::uuid is not null and nonce = $3\n     and key in',
+        from: 'from sluice.sweep_claim\n   where sweep = $1 and worker_id = $2 and nonce = $3',
+        to: 'from sluice.sweep_claim\n   where sweep = $1 and $2::uuid is not null and nonce = $3',
       },
     ],
     caughtBy: { file: fence, test: 'a row whose claim was released is not finalized, and its reference is kept' },
@@ -106,8 +106,8 @@ export const sweeps: readonly Mutant[] = [
     edits: [
       {
         file: finalise,
-        from: 'rows: wanted([...released, ...spared], owner.nonce) })',
-        to: 'rows: wanted(spared, owner.nonce) })',
+        from: 'await handOver(tx, released, { from: owner, to: under })',
+        to: 'under && released',
       },
       { file: finalise, from: 'return found !== undefined && found.due &&', to: 'return found !== undefined &&' },
     ],
