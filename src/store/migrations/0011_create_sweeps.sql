@@ -38,3 +38,5 @@ create index sweep_claim_worker_idx on sluice.sweep_claim (sweep, worker_id) whe
 create index sweep_claim_waiting_idx on sluice.sweep_claim (sweep, retry_at)
   where worker_id is null and quarantined_at is null;
 create index sweep_claim_quarantined_idx on sluice.sweep_claim (sweep, quarantined_at) where quarantined_at is not null;
+-- By what stands in users' rows, whose columns may be text.
+create index sweep_claim_nonce_idx on sluice.sweep_claim ((nonce::text));

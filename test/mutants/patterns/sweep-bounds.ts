@@ -125,6 +125,21 @@ export const sweepBounds: readonly Mutant[] = [
     },
   },
   {
+    name: 'sweep-stray-of-others',
+    breaks: 'a row has one claim: what another sweep has claimed in the same columns is taken for stray',
+    edits: [
+      {
+        file: 'src/targets/claim.ts',
+        from: 'sluice_claim.nonce::text = t.${named(marks.nonce)}::text)`',
+        to: 'sluice_claim.nonce::text = t.${named(marks.nonce)}::text and false)`',
+      },
+    ],
+    caughtBy: {
+      file: 'test/sweeps/shared-columns.test.ts',
+      test: 'a row that one sweep has claimed is not stray for another with the same claim columns',
+    },
+  },
+  {
     name: 'sweep-held-after-run',
     breaks: 'a person ends a hold: an effect that had begun before puts it on again',
     edits: [
