@@ -44,9 +44,10 @@
  */
 import type { Crew, Shift } from '../runtime/crew.ts'
 import type { Database } from '../store/database.ts'
-import { resolveSweptTable, type SweptTable } from '../targets/swept-table.ts'
+import type { SweptTable } from '../targets/swept-table.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { SweepDefinition, SweepRegistry } from './define.ts'
+import { fit } from './fit.ts'
 import { SweepLoop } from './loop.ts'
 
 interface Deps {
@@ -72,7 +73,7 @@ export class SweepCrew implements Crew {
   static async assemble(deps: Deps): Promise<SweepCrew> {
     const sweeps = []
     for (const definition of deps.registry.definitions) {
-      sweeps.push({ definition, swept: await resolveSweptTable(deps.database.control, definition.names) })
+      sweeps.push({ definition, swept: await fit(deps.database.control, definition) })
     }
     return new SweepCrew(deps, sweeps)
   }

@@ -3,7 +3,7 @@ import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import { classify } from '../store/sqlstate.ts'
 import { releaseAllClaims } from '../store/sweep-claims.ts'
-import { lookAtSweep } from '../store/sweeps.ts'
+import { holdSweep, lookAtSweep } from '../store/sweeps.ts'
 import { fresh, type Recent } from './breaker.ts'
 import { claimDue, claimOffered } from './claim.ts'
 import type { ClaimedBatch, Place } from './place.ts'
@@ -49,6 +49,7 @@ export class SweepLoop {
         failures = 0
         if (waitMs > 0) await this.#idle(waitMs)
       } catch (error) {
+        if (await this.#isHeldFor(error)) continue
         failures += 1
         if (classify(error) === 'connection') this.#lostAt = performance.now()
         const waitMs = backoffMs(failures, { baseMs: 200, maxMs: 10_000 }, Math.random())
@@ -57,6 +58,21 @@ export class SweepLoop {
         await sleep(waitMs, stopping)
       }
     }
+  }
+
+  /** Holds the sweep when the database answers, and refuses: its definition does not fit the table, or a row of it. */
+  async #isHeldFor(error: unknown): Promise<boolean> {
+    const { definition, database, telemetry } = this.#place
+    if (!['fatal', 'rows'].includes(classify(error))) return false
+    const { name, breaker } = definition
+    const reason = `the database refuses what the sweep asks for: ${errorRecord(error).message}`
+    try {
+      await holdSweep(database.control, { name, reason, forMs: breaker.forMs, owner: null })
+    } catch {
+      return false
+    }
+    telemetry.emit('sweep.held', { name, reason, forMs: breaker.forMs })
+    return true
   }
 
   /** One claim and the work on it. Gives how long to wait before the next one. */

@@ -1,13 +1,15 @@
+import { SluiceError } from '../errors.ts'
 import type { ErrorRecord } from '../std/error-record.ts'
 import { audited, type Who } from '../store/audit.ts'
+import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { quarantinedClaims, retryClaims } from '../store/sweep-claims.ts'
 import { offerWaiting, sweepFigures, wantSweep, type SweepFigures } from '../store/sweeps.ts'
 import { countDue } from '../targets/claim.ts'
-import { resolveSweptTable } from '../targets/swept-table.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { closedReason, isOpen, nextOpening, type Window } from '../windows/window.ts'
 import type { SweepDefinition, SweepRegistry } from './define.ts'
+import { fit } from './fit.ts'
 
 /** A sweep and what it has at hand. */
 export interface SweepStatus {
@@ -52,11 +54,19 @@ export class Sweeps {
     this.#deps = deps
   }
 
-  /** All sweeps that this process knows, by name. */
+  /** All sweeps that this process knows, by name. One that does not fit its table is held, and says why. */
   async list(): Promise<SweepStatus[]> {
     const { registry } = this.#deps
-    const figures = await sweepFigures((await this.#deps.database()).control, { names: registry.names })
-    return figures.map((one) => statusOf(registry.find(one.name), one))
+    const { control } = await this.#deps.database()
+    const figures = await sweepFigures(control, { names: registry.names })
+    const sweeps: SweepStatus[] = []
+    for (const one of figures) {
+      const definition = registry.find(one.name)
+      const reason = await reasonOfMisfit(control, definition)
+      const status = statusOf(definition, one)
+      sweeps.push(reason === undefined ? status : { ...status, held: { reason, until: null } })
+    }
+    return sweeps
   }
 
   /** One sweep, and how many rows are due that nobody has claimed; counts no further than 10,000. */
@@ -64,7 +74,7 @@ export class Sweeps {
     const definition = this.#deps.registry.find(name)
     const { control } = await this.#deps.database()
     const [figures] = await sweepFigures(control, { names: [name] })
-    const swept = await resolveSweptTable(control, definition.names)
+    const swept = await fit(control, definition)
     const due = await countDue(control, swept, { sweep: name, most: mostCounted })
     if (figures === undefined) throw new Error('a sweep has figures, known or not')
     return { ...statusOf(definition, figures), due }
@@ -100,6 +110,17 @@ export class Sweeps {
     })
     if (rows.length > 0) this.#deps.wake(name)
     return rows.length
+  }
+}
+
+async function reasonOfMisfit(control: StoreConnection, definition: SweepDefinition): Promise<string | undefined> {
+  try {
+    await fit(control, definition)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof SluiceError) || error.code.startsWith('DATABASE_')) throw error
+    // Who may only look at our tables cannot tell; the account of a worker may do more.
+    return error.code === 'PERMISSION_DENIED' ? undefined : error.message
   }
 }
 

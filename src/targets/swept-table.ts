@@ -112,7 +112,8 @@ function columnOf(name: string, { qualifiedName, columns }: TableShape, column: 
   throw misfit(name, `${qualifiedName} has no column "${column}".${hint}`)
 }
 
-function misfit(name: string, problem: string): SluiceError {
+/** The error that refuses a sweep whose definition and tables are not made for each other. */
+export function misfit(name: string, problem: string, cause?: unknown): SluiceError {
   return new SluiceError('SWEEP_INVALID', {
     message:
       `The sweep "${name}" does not fit its tables: ${problem.replace(/[.]$/, '')}. Correct the definition, or the table.`.replace(
@@ -120,5 +121,6 @@ function misfit(name: string, problem: string): SluiceError {
         '?',
       ),
     details: { name, problem },
+    cause,
   })
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { defineSweep, sql, type SweepSpec } from '../../src/index.ts'
-import { expirePastes, pastes, sweeping } from './pastes.ts'
+import { until } from '../support/wait.ts'
+import { expirePastes, ownColumns, pastes, sweeping, type Paste } from './pastes.ts'
 
 type Spec = SweepSpec<Record<string, unknown>>
 
@@ -64,4 +65,48 @@ test('a worker does not start with a sweep that does not fit its tables, and tou
   }
   expect(await db.value('select count(*)::int from sluice.sweep')).toBe(0)
   expect(() => sweeping(db, [expirePastes(), expirePastes()])).toThrow('Two sweeps are named "expire-pastes"')
+})
+
+test.each<[string, string, Partial<SweepSpec<Paste>>]>([
+  ['a table name inside "due"', 'without their table', { due: sql`pastes.expires_at < now()` }],
+  [
+    'a word that the status cannot have',
+    'DELETING',
+    { claim: { ...(ownColumns as object), to: 'DELETING' } as SweepSpec<Paste>['claim'] },
+  ],
+  [
+    'a nonce column of the wrong type',
+    'invalid input syntax for type integer',
+    {
+      claim: {
+        ...(ownColumns as object),
+        columns: { status: 'status', nonce: 'content_id' },
+      } as SweepSpec<Paste>['claim'],
+    },
+  ],
+  ['a final word that the status cannot have', 'GONE', { finalise: { set: { status: 'GONE' } } }],
+  ['a value that does not fit its column', 'soon', { finalise: { set: { status: 'EXPIRED', expires_at: 'soon' } } }],
+])('a worker does not start with %s, and list says so', async (_, problem, more) => {
+  await using db = await pastes(1)
+  await using at = sweeping(db, [expirePastes(more)])
+  await expect(at.sluice.start()).rejects.toMatchObject({
+    code: 'SWEEP_INVALID',
+    message: expect.stringContaining(problem),
+  })
+  expect(await at.sluice.sweeps.list()).toMatchObject([
+    { held: { reason: expect.stringContaining(problem), until: null } },
+  ])
+  expect(await db.value('select count(*)::int from sluice.sweep_claim')).toBe(0)
+})
+
+test('a sweep that its database refuses later on is held with the reason, and goes on by itself', async () => {
+  await using db = await pastes(3)
+  await db.query(`alter table pastes add column kind text; update pastes set kind = 'x' where short_code = 'p2'`)
+  const sweep = expirePastes({ due: sql`coalesce(kind::int, 0) = 0 and expires_at < now()`, breaker: { for: '200ms' } })
+  await using at = sweeping(db, [sweep])
+  await at.sluice.start()
+  expect((await at.events.event('sweep.held')).reason).toContain('invalid input syntax for type integer: "x"')
+  expect(at.events.count('connection.lost')).toBe(0)
+  await db.query(`update pastes set kind = '0'`)
+  await until('all are gone', async () => (await db.value<number>('select count(*)::int from pastes')) === 1)
 })

@@ -140,6 +140,51 @@ export const sweepBounds: readonly Mutant[] = [
     },
   },
   {
+    name: 'sweep-words-not-tried',
+    breaks: 'a sweep fits its table: a word that the status cannot have shows when rows are claimed',
+    edits: [
+      {
+        file: 'src/targets/swept-check.ts',
+        from: 'if (swept.marks !== undefined) await tryWords(',
+        to: 'if (swept.marks !== undefined && !swept.marks) await tryWords(',
+      },
+    ],
+    caughtBy: {
+      file: 'test/sweeps/define.test.ts',
+      test: 'a worker does not start with a word that the status cannot have, and list says so',
+    },
+  },
+  {
+    name: 'sweep-statements-not-planned',
+    breaks: 'a sweep fits its table: a condition that its statements cannot hold shows when rows are claimed',
+    edits: [
+      {
+        file: 'src/targets/swept-check.ts',
+        from: 'await connection.query(`explain ${text}`, values)',
+        to: 'await connection.query(`select ${text.length - values.length}`, [])',
+      },
+    ],
+    caughtBy: {
+      file: 'test/sweeps/define.test.ts',
+      test: 'a worker does not start with a table name inside "due", and list says so',
+    },
+  },
+  {
+    name: 'sweep-refusal-not-held',
+    breaks: 'a sweep says why it does nothing: what the database refuses passes for a database that is away',
+    edits: [
+      {
+        file: 'src/sweeps/loop.ts',
+        from: "if (!['fatal', 'rows'].includes(classify(error))) return false",
+        to: "if (!['nothing'].includes(classify(error))) return false",
+      },
+    ],
+    caughtBy: {
+      file: 'test/sweeps/define.test.ts',
+      test: 'a sweep that its database refuses later on is held with the reason, and goes on by itself',
+    },
+  },
+  {
     name: 'sweep-held-after-run',
     breaks: 'a person ends a hold: an effect that had begun before puts it on again',
     edits: [
