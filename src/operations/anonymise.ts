@@ -1,4 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag'
+import { closed } from '../targets/fragment.ts'
 import { checkColumns, checkWhere, setColumns } from './backfill.ts'
 import type { OperationDefinition } from './define.ts'
 import { checkAge, isAged, refuse, type AgeLimit, type Preset, type PresetSpec } from './preset.ts'
@@ -49,7 +50,7 @@ export function anonymise({
   const set = Object.fromEntries(Object.entries(columns).map(([name, value]) => [name, value ?? sql`null`]))
   const definition = setColumns(spec, { set }, ({ startedAt }) => {
     if (limit === undefined) return where
-    return where === undefined ? isAged(limit, startedAt) : sql`${isAged(limit, startedAt)} and (${where})`
+    return where === undefined ? isAged(limit, startedAt) : sql`${isAged(limit, startedAt)} and (${closed(where)})`
   })
   return limit === undefined ? definition : { ...definition, changes: { ...definition.changes, timed: limit } }
 }

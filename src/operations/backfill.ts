@@ -1,5 +1,6 @@
 import sql, { join, raw, Sql } from 'sql-template-tag'
 import { quote } from '../targets/cursor.ts'
+import { closed } from '../targets/fragment.ts'
 import { defineChange, type OperationDefinition, type ScopeContext } from './define.ts'
 import { isColumn, refuse, type Preset, type PresetSpec } from './preset.ts'
 
@@ -49,7 +50,7 @@ export function setColumns(
   { set, stride = 'auto' }: { set: Record<string, Sql>; stride?: number | 'auto' | undefined },
   where: (context: ScopeContext<undefined>) => Sql | undefined,
 ): OperationDefinition<undefined> {
-  const columns = Object.entries(set).map(([name, value]) => ({ name: raw(quote(name)), value }))
+  const columns = Object.entries(set).map(([name, value]) => ({ name: raw(quote(name)), value: closed(value) }))
   const wrong = join(
     columns.map(({ name, value }) => sql`${name} is distinct from (${value})`),
     ' or ',
@@ -57,7 +58,7 @@ export function setColumns(
   const values = join(columns.map(({ name, value }) => sql`${name} = (${value})`))
   const scope = (context: ScopeContext<undefined>): Sql => {
     const meant = where(context)
-    return meant === undefined ? wrong : sql`(${meant}) and (${wrong})`
+    return meant === undefined ? wrong : sql`(${closed(meant)}) and (${wrong})`
   }
   const definition = defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'update', set: values })
   return { ...definition, changes: { kind: 'update', columns: Object.keys(set), stride } }

@@ -6,6 +6,7 @@ import { validateArgs } from '../args.ts'
 import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
 import type { VacuumOptions } from '../governor/vacuum-care.ts'
 import type { Change } from '../targets/change.ts'
+import { closed } from '../targets/fragment.ts'
 import type { Batch } from './batch.ts'
 import { unknownChanges, type Changes } from './preflight/changes.ts'
 import { checkSpec } from './check-spec.ts'
@@ -223,7 +224,10 @@ export type AnySpec = (OperationSpec<unknown> | ExternalSpec<unknown>) & { args?
 
 async function bind(spec: AnySpec, stored: Json): Promise<BoundOperation> {
   const args = await validateArgs(spec.name, spec.args, stored)
-  const scope = (startedAt: string): Sql | undefined => spec.scope?.({ args, startedAt })
+  const scope = (startedAt: string): Sql | undefined => {
+    const given = spec.scope?.({ args, startedAt })
+    return given === undefined ? undefined : closed(given)
+  }
   if (spec.effects === 'external') {
     return {
       effects: 'external',

@@ -3,6 +3,7 @@ import type { Registry } from '../runtime/registry.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import { storable } from '../std/storable.ts'
 import type { Finalising } from '../targets/finalise.ts'
+import { closed } from '../targets/fragment.ts'
 import type { SweptNames } from '../targets/swept-table.ts'
 import { checkSweep } from './check.ts'
 import { defineWindow, type Window, type WindowSpec } from '../windows/window.ts'
@@ -141,7 +142,7 @@ export function defineSweep<Row extends object = Record<string, unknown>>(spec: 
       name: spec.name,
       table: spec.table,
       key: listed(spec.key),
-      due: spec.due,
+      due: closed(spec.due),
       order: spec.order === undefined ? [] : listed(spec.order),
       marks:
         claim === 'table' || columns === undefined

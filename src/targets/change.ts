@@ -3,6 +3,7 @@ import { SluiceError } from '../errors.ts'
 import type { Connection } from '../store/connection.ts'
 import { sqlstate } from '../store/sqlstate.ts'
 import { columnList, keyText } from './cursor.ts'
+import { closed } from './fragment.ts'
 import { within, type KeyWindow, type Walk } from './window.ts'
 
 /** The rows that one sub-batch may touch: those of a window that are in the operation's scope. */
@@ -19,13 +20,15 @@ export type Change = { kind: 'delete' } | { kind: 'update'; set: Sql }
 export function changeRows(slice: Slice, change: Change, also: Sql): Sql {
   const rows = sql`where ${sliceOf(slice)} and ${also} returning 1`
   const table = raw(slice.walk.table)
-  return change.kind === 'delete' ? sql`delete from ${table} ${rows}` : sql`update ${table} set ${change.set} ${rows}`
+  return change.kind === 'delete'
+    ? sql`delete from ${table} ${rows}`
+    : sql`update ${table} set ${closed(change.set)} ${rows}`
 }
 
 /** The predicate of a slice. It stands in the outer statement, so that rows changed meanwhile are checked again. */
 export function sliceOf({ walk, window, scope }: Slice, where?: Sql): Sql {
   const inScope = scope === undefined ? within(walk, window) : sql`${within(walk, window)} and (${scope})`
-  return where === undefined ? inScope : sql`${inScope} and (${where})`
+  return where === undefined ? inScope : sql`${inScope} and (${closed(where)})`
 }
 
 /** Deletes the rows of a slice; gives their number. */
@@ -35,7 +38,7 @@ export async function deleteRows(connection: Connection, slice: Slice, where?: S
 
 /** Updates the rows of a slice; gives their number. */
 export async function updateRows(connection: Connection, slice: Slice, set: Sql, where?: Sql): Promise<number> {
-  return affected(connection, sql`update ${raw(slice.walk.table)} set ${set} where ${sliceOf(slice, where)}`)
+  return affected(connection, sql`update ${raw(slice.walk.table)} set ${closed(set)} where ${sliceOf(slice, where)}`)
 }
 
 /** A row of a slice, and its key as the database writes it. */

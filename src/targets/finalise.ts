@@ -2,6 +2,7 @@ import sql, { empty, join, raw, Sql } from 'sql-template-tag'
 import type { StoreConnection } from '../store/connection.ts'
 import { blanks, isClaimable, isClaimed, sameKey, wantedRows, type WantedRow } from './claim.ts'
 import { keyText, quote } from './cursor.ts'
+import { closed } from './fragment.ts'
 import type { Reference, SweptTable } from './swept-table.ts'
 
 /** What becomes of a row in the end: it goes, or some of its columns change. */
@@ -55,7 +56,7 @@ export async function forgetUnlessDue(
 
 function changes(set: Readonly<Record<string, unknown>>): Sql[] {
   return Object.entries(set).map(
-    ([column, value]) => sql`${raw(quote(column))} = ${value instanceof Sql ? value : sql`${value}`}`,
+    ([column, value]) => sql`${raw(quote(column))} = ${value instanceof Sql ? closed(value) : sql`${value}`}`,
   )
 }
 
