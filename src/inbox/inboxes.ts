@@ -25,6 +25,7 @@ import { didYouMean } from '../std/suggest.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as store from '../store/inbox.ts'
+import { markFailed } from '../store/inbox-chores.ts'
 import { findMessage, listInboxes, oldestMessages } from '../store/inbox-views.ts'
 import type { AnyEvent, Telemetry } from '../telemetry/telemetry.ts'
 import type { InboxDefinition } from './define.ts'
@@ -74,6 +75,8 @@ export class Inboxes {
   readonly #plain: Coalescer<Incoming, store.ReceivedRow>
   /** Of messages with a concurrency key the first call comes first. */
   readonly #inOrder: Coalescer<Incoming, store.ReceivedRow>
+  /** Messages that jobs in this process have begun with. */
+  readonly #begun = new Map<number, { inbox: string; id: number; keyHash: string }>()
   /** Messages whose jobs have not ended yet in this process. */
   readonly #performed = new Map<number, { inbox: string; id: number; key: string }>()
 
@@ -86,6 +89,7 @@ export class Inboxes {
     this.jobs = deps.registry.definitions.map((inbox) =>
       processingJob(inbox, {
         control: async () => (await deps.database()).control,
+        onBegun: (jobId, message) => this.#begun.set(jobId, message),
         onPerformed: (jobId, message) => this.#performed.set(jobId, message),
       }),
     )
@@ -177,12 +181,23 @@ export class Inboxes {
   #hear({ event, payload }: AnyEvent): void {
     if (!event.startsWith('job.') || event === 'job.started' || event === 'job.logged') return
     const { jobId } = payload as { jobId: number }
+    const begun = this.#begun.get(jobId)
+    this.#begun.delete(jobId)
+    // Should this fail, or the process die first, upkeep finds the message a minute later.
+    if (begun !== undefined && endings.has(event)) this.#fail(begun, jobId).catch(() => undefined)
     const message = this.#performed.get(jobId)
     if (message === undefined) return
     this.#performed.delete(jobId)
     if (event !== 'job.finished') return
     const { inbox, id: messageId, key } = message
     this.#deps.telemetry.emit('inbox.processed', { inbox, messageId, key, jobId })
+  }
+
+  /** The message of a job that ended without success does not wait any more. */
+  async #fail({ inbox, id, keyHash }: { inbox: string; id: number; keyHash: string }, jobId: number): Promise<void> {
+    const { control } = await this.#deps.database()
+    const marked = await markFailed(control, { inboxId: await this.inboxId(inbox), ids: [id], keys: [keyHash] })
+    if (marked.length > 0) this.#deps.telemetry.emit('inbox.failed', { inbox, messageId: id, jobId })
   }
 
   async #unknown(name: string): Promise<SluiceError> {
@@ -193,5 +208,7 @@ export class Inboxes {
     })
   }
 }
+
+const endings: ReadonlySet<string> = new Set(['job.died', 'job.discarded', 'job.cancelled', 'job.quarantined'])
 
 const nothing = { waiting: 0, failed: 0, processed: 0, differing: 0, oldest_ms: null }

@@ -35,9 +35,10 @@ export async function lookForLost(
   const lost = page.filter(({ fate }) => fate === 'lost')
   if (failed.length > 0) {
     const [ids, keys] = [failed.map(({ id }) => id), failed.map((message) => message.key_hash)]
-    await markFailed(deps.database.control, { inbox: name, ids, keys })
+    const marked = await markFailed(deps.database.control, { inbox: name, ids, keys })
+    const ours = new Set(marked.map(({ id }) => id))
     for (const { id: messageId, job_id: jobId } of failed)
-      deps.telemetry.emit('inbox.failed', { inbox: name, messageId, jobId })
+      if (ours.has(messageId)) deps.telemetry.emit('inbox.failed', { inbox: name, messageId, jobId })
   }
   if (lost.length > 0) await enqueueAgain(inbox, lost, deps)
   const last = page.at(-1)

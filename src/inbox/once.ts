@@ -8,7 +8,12 @@
  * The invariants. Key, result and what the function does through `tx` commit together or not at all. What failed or
  * died has stored nothing. When the answer to COMMIT is lost, the table is asked: the same insert waits for the end of
  * the doubtful transaction, and either finds its result or proves that there is none.
+ *
+ * Inside of the work of one call another one may run, in a transaction of its own. Each level has its own connections:
+ * whoever holds one waits for deeper levels only, so they cannot all wait for each other. A key inside of itself is
+ * refused, as it would wait for its own end.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { SluiceError } from '../errors.ts'
 import { backoffMs } from '../std/backoff.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
@@ -62,16 +67,31 @@ export class Once {
     this.#database = database
   }
 
-  async run<T>(key: string, work: (context: OnceContext) => Promise<T> | T, options: OnceOptions): Promise<T> {
+  async run<T>(key: string, given: (context: OnceContext) => Promise<T> | T, options: OnceOptions): Promise<T> {
     const order = checkOrder(key, options)
+    // What was begun inside of work that is over by now is not inside of it any more.
+    const around = (surrounding.getStore() ?? []).filter(({ over }) => !over)
+    if (around.some(({ hash }) => hash === order.hash)) throw insideItself(order)
     const database = await this.#database()
+    const work = async (context: OnceContext): Promise<T> => {
+      const own = { hash: order.hash, over: false }
+      try {
+        return await surrounding.run([...around, own], () => given(context))
+      } finally {
+        own.over = true
+      }
+    }
     if (options.tx !== undefined) return (await within(options.tx, { order, work, database })) as T
     const [stored] = await store.storedResult(database.control, order)
     if (stored !== undefined) return valueOf(stored) as T
     const patience = { limitMs: patienceMs, late: () => busy(order) }
-    return this.#lines.wait(order.hash, async () => (await alone({ order, work, database })) as T, patience)
+    const pool = around.length === 0 ? database.work : database.nested(around.length)
+    return this.#lines.wait(order.hash, async () => (await alone({ order, work, database }, pool)) as T, patience)
   }
 }
+
+/** The keys whose work is being done around the call. */
+const surrounding = new AsyncLocalStorage<readonly { hash: string; over: boolean }[]>()
 
 interface Task {
   order: Order
@@ -80,13 +100,13 @@ interface Task {
 }
 
 /** In a transaction of our own, again and again while another process has the key. */
-async function alone(task: Task): Promise<unknown> {
-  const { order, database } = task
+async function alone(task: Task, pool: Database['work']): Promise<unknown> {
+  const { order } = task
   const end = performance.now() + patienceMs
   for (let attempt = 1; ; attempt++) {
     let [began, committing] = [false, false]
     try {
-      return await database.work.transaction(async (tx) => {
+      return await pool.transaction(async (tx) => {
         const stored = await takeOrRead(tx, order)
         if (stored !== 'none') return valueOf(stored)
         began = true
@@ -95,7 +115,7 @@ async function alone(task: Task): Promise<unknown> {
         return result
       })
     } catch (error) {
-      if (committing && classify(error) === 'connection') return await settleDoubt(task, error)
+      if (committing && classify(error) === 'connection') return await settleDoubt(task, pool, error)
       // Once the work has begun, its failure is the caller's.
       if (began || classify(error) !== 'retry') throw error
       if (performance.now() > end) throw busy(order, error)
@@ -125,6 +145,8 @@ async function takeOrRead(connection: StoreConnection, order: Order): Promise<St
   for (;;) {
     if ((await store.takeKey(connection, order)).length > 0) return 'none'
     const [stored] = await store.storedResult(connection, order)
+    // Taken by a call that has not ended, and nobody else's transaction can be seen: so it is in this one.
+    if (isUnderWay(stored)) throw insideItself(order)
     // Expired between the two looks: then the key is free.
     if (stored !== undefined) return stored
   }
@@ -138,11 +160,11 @@ async function perform(connection: StoreConnection, { order, work }: Task): Prom
 }
 
 /** After a lost answer to COMMIT only the table knows. */
-async function settleDoubt({ order, database }: Task, cause: unknown): Promise<unknown> {
+async function settleDoubt({ order }: Task, pool: Database['work'], cause: unknown): Promise<unknown> {
   const end = performance.now() + patienceMs
   for (let attempt = 1; ; attempt++) {
     try {
-      return valueOf(await database.work.transaction((tx) => probe(tx, order)))
+      return valueOf(await pool.transaction((tx) => probe(tx, order)))
     } catch (error) {
       if (error instanceof NothingStored || performance.now() > end) throw cause
       if (!['connection', 'retry', 'hold'].includes(classify(error))) throw error
@@ -158,6 +180,10 @@ async function probe(tx: StoreConnection, order: Order): Promise<Exclude<Stored,
   const stored = await takeOrRead(tx, order)
   if (stored === 'none') throw new NothingStored()
   return stored
+}
+
+function isUnderWay(stored: store.OnceRow | undefined): boolean {
+  return typeof stored?.result === 'object' && stored.result !== null && !('value' in stored.result)
 }
 
 function valueOf(stored: Stored): unknown {
@@ -202,6 +228,13 @@ function checkOrder(key: string, options: OnceOptions): Order {
   throw new SluiceError('ONCE_INVALID', {
     message: `once ${quoted(key)} cannot be done: ${problem}.`,
     details: { problem },
+  })
+}
+
+function insideItself({ key }: Order): SluiceError {
+  return new SluiceError('ONCE_INVALID', {
+    message: `once ${quoted(key)} cannot be done: the work of that key is running around this call, or in its transaction, and would wait for itself. Call it once, or give the inner work a key of its own.`,
+    details: { key },
   })
 }
 

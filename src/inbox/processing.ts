@@ -19,6 +19,8 @@ export interface MessageArgs {
 /** What processing needs of the one who knows the database. */
 export interface ProcessingDeps {
   control: () => Promise<StoreConnection>
+  /** Called when a job begins with its message. */
+  onBegun: (jobId: number, message: { inbox: string; id: number; keyHash: string }) => void
   /** Called before the commit, of which the end of the job tells. */
   onPerformed: (jobId: number, message: { inbox: string; id: number; key: string }) => void
 }
@@ -79,6 +81,7 @@ async function process(
 ): Promise<JobOutcome | undefined> {
   const connection: StoreConnection = onConnection(tx, (await deps.control()).schema)
   const ref = { id: args.id, inbox: inbox.name, keyHash: args.key, at: args.at }
+  deps.onBegun(job.id, { inbox: inbox.name, id: args.id, keyHash: args.key })
   const [message] = await take(connection, ref)
   // Done by another job in its place, when this one was taken for lost.
   if (message === undefined) return undefined

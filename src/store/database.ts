@@ -24,12 +24,16 @@ export interface Database extends AsyncDisposable {
   readonly pooled: boolean
   readonly control: Pool
   readonly work: Pool
+  /** For users' work that is begun inside of other work, which keeps its own connection: one pool for each level. */
+  nested(level: number): Pool
   /** For reads whose definition allows it, where there is one. */
   readonly replica?: Replica
   close(): Promise<void>
 }
 
 const controlSize = 3
+/** Few need it, and those who wait for one of these hold others. */
+const nestedSize = 4
 /** What is read from a replica is looks ahead: few at a time. */
 const replicaSize = 2
 
@@ -48,9 +52,15 @@ export async function openDatabase(
   const work = new Pool({ ...options, purpose: 'work', size: options.workSize, pooled })
   const { replica: url, schema, timeouts } = options
   const replica = url === undefined ? undefined : new Replica({ url, schema, timeouts, size: replicaSize }, say)
+  const levels = new Map<number, Pool>()
+  const nested = (level: number): Pool => {
+    const pool = levels.get(level) ?? new Pool({ ...options, purpose: 'nested work', size: nestedSize, pooled })
+    levels.set(level, pool)
+    return pool
+  }
   const close = async (): Promise<void> => {
-    await Promise.all([control.end(), work.end(), replica?.end()])
+    await Promise.all([control.end(), work.end(), replica?.end(), ...[...levels.values()].map((pool) => pool.end())])
   }
   const far = replica === undefined ? {} : { replica }
-  return { options, pooled, control, work, ...far, close, [Symbol.asyncDispose]: close }
+  return { options, pooled, control, work, nested, ...far, close, [Symbol.asyncDispose]: close }
 }

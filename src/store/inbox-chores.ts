@@ -111,14 +111,18 @@ export const lookAfter = statement<PageOrder, WaitingMessage>(
   ({ name, after, ageMs, limit }) => [name, after.at, after.id, ageMs, limit],
 )
 
-/** Marks messages as failed whose job ended without success. */
-export const markFailed = statement<{ inbox: string; ids: readonly number[]; keys: readonly string[] }, object>(
+/** Marks messages as failed whose job ended without success; gives those that waited until now. */
+export const markFailed = statement<
+  { inbox: string; ids: readonly number[]; keys: readonly string[] },
+  { id: number }
+>(
   'inbox.markFailed',
   `update sluice.inbox_key k
    set state = 2, settled_at = clock_timestamp()
    from unnest($2::bigint[], $3::uuid[]) g(id, key_hash)
    where k.inbox_id = (select id from sluice.inbox where name = $1) and k.key_hash = g.key_hash
-     and k.message_id = g.id and k.state = 0`,
+     and k.message_id = g.id and k.state = 0
+   returning k.message_id as id`,
   ({ inbox, ids, keys }) => [inbox, list(ids), list(keys)],
 )
 

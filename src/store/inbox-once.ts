@@ -1,7 +1,7 @@
 import type { Json } from '../std/json.ts'
 import { statement } from './statement.ts'
 
-/** What a run has given; null: nothing. */
+/** What a run has given: `{ value }`; null: nothing. Without a value the run is still under way, in this transaction. */
 export interface OnceRow {
   result: Json | null
 }
@@ -21,10 +21,10 @@ export const storedResult = statement<{ hash: string }, OnceRow>(
  */
 export const takeKey = statement<{ hash: string; scope: string; key: string; keepMs: number }, { hash: string }>(
   'once.take',
-  `insert into sluice.once_result as r (hash, scope, key, expires_at)
-   values ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond')
+  `insert into sluice.once_result as r (hash, scope, key, result, expires_at)
+   values ($1, $2, $3, '{}', clock_timestamp() + $4 * interval '1 millisecond')
    on conflict (hash) do update
-   set result = null, stored_at = excluded.stored_at, expires_at = excluded.expires_at
+   set result = excluded.result, stored_at = excluded.stored_at, expires_at = excluded.expires_at
    where r.expires_at <= clock_timestamp()
    returning r.hash`,
   ({ hash, scope, key, keepMs }) => [hash, scope, key, keepMs],

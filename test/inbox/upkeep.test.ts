@@ -80,9 +80,11 @@ test('a message whose job died has failed, and is processed when the job is take
   const receipt = await (async () => {
     await using first = await working(db, [inbox])
     const { id } = await first.inboxes.receive(inbox, { id: 'a', cents: 5 })
-    await first.events.event('job.died')
+    await first.events.event('inbox.failed')
     return id
   })()
+  // As if that process had died before it could say so.
+  await db.query('update sluice.inbox_key set state = 0, settled_at = null')
   await age(db, '2 minutes')
   await using at = await working(db, [inbox])
   const { jobId } = await at.events.event('inbox.failed')
@@ -94,6 +96,17 @@ test('a message whose job died has failed, and is processed when the job is take
   await at.sluice.jobs.retry(jobId ?? 0)
   await at.events.event('inbox.processed')
   expect(await notes(db)).toEqual(['a'])
+})
+
+test('a message whose job has just died is listed as failed, not as waiting', async () => {
+  await using db = await ledgerDatabase()
+  const inbox = renewals({ retry: false, perform: () => Promise.reject(new Error('no')) })
+  await using at = await working(db, [inbox])
+  const { id: messageId } = await at.inboxes.receive(inbox, { id: 'a', cents: 5 })
+  const { jobId } = await at.events.event('job.died')
+  await until('it is marked', async () => (await at.inboxes.find(inbox, 'a'))?.state === 'failed')
+  expect(await at.inboxes.get('renewals')).toMatchObject({ waiting: 0, failed: 1, oldest: [] })
+  expect(at.events.payloads('inbox.failed')).toEqual([{ inbox: 'renewals', messageId, jobId }])
 })
 
 test('keys are remembered for their time, also when the payloads are gone, and then freed', async () => {

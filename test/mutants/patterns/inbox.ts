@@ -2,6 +2,7 @@ import type { Mutant } from '../mutant.ts'
 
 const oneEffect = 'test/inbox/one-effect.test.ts'
 const receive = 'test/inbox/receive.test.ts'
+const nested = 'test/inbox/nested-once.test.ts'
 const chores = 'src/store/inbox-chores.ts'
 
 /** Guards of inboxes and of `once`. */
@@ -121,6 +122,57 @@ export const inbox: readonly Mutant[] = [
     caughtBy: {
       file: oneEffect,
       test: 'of two calls of once in open transactions one does the work, and the other gets its result',
+    },
+  },
+  {
+    name: 'once-nested-on-the-same-connections',
+    breaks: 'work inside of work has connections of its own: callers that hold all of them wait for one more',
+    edits: [
+      {
+        file: 'src/inbox/once.ts',
+        from: 'around.length === 0 ? database.work : database.nested(around.length)',
+        to: 'around.length < 100 ? database.work : database.nested(around.length)',
+      },
+    ],
+    caughtBy: {
+      file: nested,
+      test: 'work may be done once inside of other work, also by more callers than there are connections',
+    },
+  },
+  {
+    name: 'once-inside-itself',
+    breaks: 'a key inside of itself is refused: it waits for its own end',
+    edits: [
+      {
+        file: 'src/inbox/once.ts',
+        from: 'if (around.some(({ hash }) => hash === order.hash)) throw',
+        to: 'if (around.some(({ hash }) => hash === key)) throw',
+      },
+    ],
+    caughtBy: { file: nested, test: 'a key inside of itself is refused at once, and nothing of it is done' },
+  },
+  {
+    name: 'once-under-way-taken-for-done',
+    breaks: 'all get the result of the work: one in the same transaction gets none while the work is under way',
+    edits: [
+      {
+        file: 'src/inbox/once.ts',
+        from: 'if (isUnderWay(stored)) throw',
+        to: 'if (!stored && isUnderWay(stored)) throw',
+      },
+    ],
+    caughtBy: {
+      file: nested,
+      test: 'a key that is still at work in the same transaction is refused, and does not answer undefined',
+    },
+  },
+  {
+    name: 'inbox-dead-still-waiting',
+    breaks: 'a message whose job has died does not wait: it is listed as waiting until upkeep comes by',
+    edits: [{ file: 'src/inbox/inboxes.ts', from: "new Set(['job.died', ", to: "new Set(['job.dies', " }],
+    caughtBy: {
+      file: 'test/inbox/upkeep.test.ts',
+      test: 'a message whose job has just died is listed as failed, not as waiting',
     },
   },
 ]
