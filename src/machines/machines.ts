@@ -21,11 +21,11 @@ import type { EnqueuedJob } from '../jobs/enqueue.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
-import { checkStatePlace, moveState, readState, type RowInState } from '../targets/state.ts'
+import { canBeKey, checkStatePlace, moveState, readState, type RowInState } from '../targets/state.ts'
 import { tallyStates, type Tally } from '../targets/tally.ts'
 import type { MachineDefinition, MachineRegistry } from './define.ts'
 import { graphOf } from './graph.ts'
-import { delayOf, illegal } from './steps.ts'
+import { cancelled, delayOf, illegal } from './steps.ts'
 
 /** The key of a row. */
 export type RowKey = string | number | bigint
@@ -75,7 +75,7 @@ export class Machines {
 
   /** Enqueues the job for the state that a row is in; with `tx`, in that transaction, which may have inserted the row. */
   async start(machine: MachineDefinition, key: RowKey, { tx }: { tx?: Connection } = {}): Promise<StartedRow> {
-    return this.#in(machine, tx, async (connection) => {
+    return this.#in(machine, { key, tx }, async (connection) => {
       const { key: text, state } = await this.#row(machine, connection, key)
       return this.#enqueue(machine, connection, { key: text, state })
     })
@@ -90,15 +90,15 @@ export class Machines {
     key: RowKey,
     { to, tx }: { to: string; tx?: Connection },
   ): Promise<StartedRow> {
-    return this.#in(machine, tx, async (connection) => {
+    return this.#in(machine, { key, tx }, async (connection) => {
       const { key: text, state: from } = await this.#row(machine, connection, key)
       // Who comes twice, as webhooks do, finds it done.
       if (from === to) return this.#enqueue(machine, connection, { key: text, state: from })
       const allowed = machine.states.find(({ name }) => name === from)?.to ?? []
       if (!allowed.includes(to)) throw illegal(machine.name, { from, to, allowed })
       if (!(await moveState(connection, machine.place, { key: text, from, to }))) {
-        // The row is locked, so this is a trigger's or a policy's doing.
-        throw illegal(machine.name, { from, to, allowed })
+        // The row is locked, so nobody else has moved it.
+        throw cancelled(machine, { key: text, from, to })
       }
       return this.#enqueue(machine, connection, { key: text, state: to })
     })
@@ -133,12 +133,13 @@ export class Machines {
 
   async #in<T>(
     machine: MachineDefinition,
-    tx: Connection | undefined,
+    { key, tx }: { key: RowKey; tx: Connection | undefined },
     work: (connection: Connection) => Promise<T>,
   ): Promise<T> {
     const { work: pool } = await this.#deps.database()
     // A check that fails would end the caller's transaction with it.
     await this.#check(machine, pool)
+    if (tx !== undefined && !(await canBeKey(pool, machine.place, String(key)))) throw notFound(machine, key)
     return tx === undefined ? pool.transaction(work) : work(tx)
   }
 
@@ -150,12 +151,7 @@ export class Machines {
 
   async #row({ name, place, states }: MachineDefinition, connection: Connection, key: RowKey): Promise<RowInState> {
     const found = await readState(connection, place, { key: String(key), locked: true })
-    if (found === undefined) {
-      throw new SluiceError('MACHINE_ROW_NOT_FOUND', {
-        message: `"${name}" has no row with the ${place.key} ${String(key)} in ${place.table}. Insert it first, or give the transaction that does as "tx".`,
-        details: { machine: name, key: String(key) },
-      })
-    }
+    if (found === undefined) throw notFound({ name, place }, key)
     if (states.some((state) => state.name === found.state)) return found
     throw new SluiceError('MACHINE_STATE', {
       message: `The row ${found.key} of ${place.table} is in the state "${found.state}", which "${name}" does not know. Declare the state, or correct the row.`,
@@ -173,4 +169,11 @@ export class Machines {
       step === undefined ? null : await this.#deps.jobs.enqueue(step, { key }, { tx, ...delayOf(machine, state) })
     return { key, state, job }
   }
+}
+
+function notFound({ name, place }: Pick<MachineDefinition, 'name' | 'place'>, key: RowKey): SluiceError {
+  return new SluiceError('MACHINE_ROW_NOT_FOUND', {
+    message: `"${name}" has no row with the ${place.key} ${String(key)} in ${place.table}. Insert it first, or give the transaction that does as "tx".`,
+    details: { machine: name, key: String(key) },
+  })
 }

@@ -115,7 +115,12 @@ class Step {
     { tx, enqueue }: { tx: Connection; enqueue: JobContext<unknown>['enqueue'] },
     { found: { key, state: from }, to }: Move,
   ): Promise<JobOutcome | void> {
-    if (!(await moveState(tx, this.#shape.place, { key, from, to }))) return leave('its row has moved on meanwhile')
+    const { place } = this.#shape
+    if (!(await moveState(tx, place, { key, from, to }))) {
+      // A row that is where it was has not moved on: its work would be done again and again, and nobody would know.
+      if ((await readState(tx, place, { key }))?.state === from) throw cancelled(this.#shape, { key, from, to })
+      return leave('its row has moved on meanwhile')
+    }
     const next = this.#steps.get(to)
     if (next !== undefined) await enqueue(next, { key }, delayOf(this.#shape, to))
   }
@@ -142,6 +147,17 @@ function given<Options extends object>(
 export function delayOf({ states }: Pick<Shape, 'states'>, name: string): { in?: number } {
   const { delayMs = 0 } = states.find((state) => state.name === name) ?? {}
   return delayMs === 0 ? {} : { in: delayMs }
+}
+
+/** The error for a transition that the database accepted and did not make. */
+export function cancelled(
+  { name, place }: Pick<Shape, 'name' | 'place'>,
+  { key, from, to }: { key: string; from: string; to: string },
+): SluiceError {
+  return new SluiceError('MACHINE_STATE', {
+    message: `The row ${key} of ${place.table} stays in "${from}", though "${name}" has moved it to "${to}": a trigger, a rule or a policy cancels the update. Let it pass; until then the work of "${from}" is repeated, with the same idempotency key, whenever the machine looks for rows that are stuck.`,
+    details: { machine: name, key, from, to },
+  })
 }
 
 /** The error that refuses a transition that was not declared. */

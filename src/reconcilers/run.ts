@@ -6,7 +6,7 @@ import { errorRecord, type ErrorRecord } from '../std/error-record.ts'
 import type { Database } from '../store/database.ts'
 import { freeOrphanKeys, goneJobs } from '../store/jobs/enqueue.ts'
 import { finish, hold } from '../store/reconcilers.ts'
-import { readFound, type Found } from '../targets/find.ts'
+import { readFound, type Found, type FoundPage } from '../targets/find.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ReconcilerDefinition, Routed } from './define.ts'
 
@@ -70,11 +70,14 @@ export async function runReconciler(
 }
 
 async function* pagesOf({ work }: Database, { find }: ReconcilerDefinition): AsyncGenerator<Found[]> {
-  for (let after: string | undefined; ;) {
-    const page = await readFound(work, find, { after, limit: pageSize })
+  for (let which: FoundPage = 'first'; ;) {
+    const page: Found[] = await readFound(work, find, { which, limit: pageSize })
     if (page.length > 0) yield page
-    after = page.at(-1)?.key
-    if (page.length < pageSize) return
+    const key = page.at(-1)?.key ?? null
+    // The first page ends with the records that have no key, and so does one that is not full.
+    if (which === 'keyless' || (page.length > 0 && key === null)) return
+    if (page.length < pageSize && which === 'first') return
+    which = page.length < pageSize || key === null ? 'keyless' : { after: key }
   }
 }
 

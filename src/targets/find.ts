@@ -3,6 +3,7 @@ import { SluiceError } from '../errors.ts'
 import type { Connection } from '../store/connection.ts'
 import { sqlstate } from '../store/sqlstate.ts'
 import { quote } from './cursor.ts'
+import { closed } from './fragment.ts'
 
 /** A query for records, and the column by which its rows are told apart and walked. */
 export interface Find {
@@ -26,7 +27,7 @@ export interface FindSpec {
 
 /** The query for records that are as they are for longer than they should be. */
 export function aged({ table, key = 'id', where, olderThanMs, by }: FindSpec): Find {
-  return { key, query: sql`select * from ${raw(table)} where (${where}) and ${olderThan(by, olderThanMs)}` }
+  return { key, query: sql`select * from ${raw(table)} where (${closed(where)}) and ${olderThan(by, olderThanMs)}` }
 }
 
 /** The condition that a column holds a moment that is so long ago. */
@@ -36,27 +37,32 @@ export function olderThan(column: string, ms: number): Sql {
 
 /** A record that was found. */
 export interface Found {
-  key: string
+  key: string | null
   row: Record<string, unknown>
 }
 
-/** Reads the next records behind a key, in the order of the key. */
+/** Which records to read: from the first one on, those after a key, or those whose key is NULL. */
+export type FoundPage = 'first' | 'keyless' | { after: string }
+
+/**
+ * Reads the next records in the order of their key, those without one last, and with the last record all that share its
+ * key: what is left is after that key, and what has none.
+ */
 export async function readFound(
   connection: Connection,
   { query, key }: Find,
-  { after, limit }: { after: string | undefined; limit: number },
+  { which, limit }: { which: FoundPage; limit: number },
 ): Promise<Found[]> {
   const column = raw(`found.${quote(key)}`)
-  const behind = after === undefined ? empty : sql`where ${column} > ${after}`
   const page = sql`
     select ${column}::text as sluice_key, found.*
-    from (${query}) found
-    ${behind}
+    from (${closed(query)}) found
+    ${which === 'first' ? empty : which === 'keyless' ? sql`where ${column} is null` : sql`where ${column} > ${which.after}`}
     order by ${column}
-    limit ${limit}`
+    fetch first (${limit}) rows with ties`
   try {
     const { rows } = await connection.query(page.text, page.values)
-    return rows.map(({ sluice_key: text, ...row }) => ({ key: text as string, row }))
+    return rows.map(({ sluice_key: text, ...row }) => ({ key: text as string | null, row }))
   } catch (error) {
     if (sqlstate(error)?.startsWith('42') !== true) throw error
     throw new SluiceError('SCOPE_INVALID', {

@@ -46,6 +46,18 @@ export async function checkStatePlace(connection: Connection, place: StatePlace)
   }
 }
 
+/** Whether a text can be a key of the column at all. One that cannot would end the transaction in which it is used. */
+export async function canBeKey(connection: Connection, place: StatePlace, key: string): Promise<boolean> {
+  const query = sql`select from ${raw(place.table)} t where ${column(place.key)} = ${key} limit 0`
+  try {
+    await connection.query(query.text, query.values)
+    return true
+  } catch (error) {
+    if (sqlstate(error)?.startsWith('22') === true) return false
+    throw error
+  }
+}
+
 /** Reads a row with its state; locked, it stays as it is until the transaction ends. Undefined: there is none. */
 export async function readState(
   connection: Connection,

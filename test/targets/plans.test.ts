@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import * as claims from '../../src/store/sweep-claims.ts'
-import { lookAtSweep, wantSweep } from '../../src/store/sweeps.ts'
-import { countDue, findClaimed, lockDue, lockStray, stamp, unstamp } from '../../src/targets/claim.ts'
-import { finaliseRows, releaseReferences } from '../../src/targets/finalise.ts'
+import { holdSweep, lookAtSweep, offerWaiting, wantSweep } from '../../src/store/sweeps.ts'
+import { countDue, findClaimed, lockClaimable, lockDue, lockStray, stamp, unstamp } from '../../src/targets/claim.ts'
+import { finaliseRows, forgetUnlessDue, releaseReferences } from '../../src/targets/finalise.ts'
 import { aged, readFound } from '../../src/targets/find.ts'
 import { restingRows } from '../../src/targets/stuck.ts'
 import { resolveSweptTable, type Marks, type SweptTable } from '../../src/targets/swept-table.ts'
@@ -30,16 +30,16 @@ test('a reconciler walks its index, and reads no large table from end to end', a
   await using client = await openClient(db.url)
   const { connection, plans } = explaining(client)
   const pending = aged({ table: 'records', where: sql`state = 'pending'`, olderThanMs: 60_000, by: 'changed_at' })
-  const [first] = await readFound(connection, pending, { after: undefined, limit: 100 })
+  const [first] = await readFound(connection, pending, { which: 'first', limit: 100 })
   expect(first?.key).toBe('500')
-  expect(await readFound(connection, pending, { after: '50000', limit: 100 })).toHaveLength(100)
+  expect(await readFound(connection, pending, { which: { after: '50000' }, limit: 100 })).toHaveLength(100)
   const place = { table: 'records', key: 'id', state: 'state', changedAt: 'changed_at' }
   const resting = restingRows(place, [
     { name: 'pending', restMs: 60_000 },
     { name: 'uploaded', restMs: 120_000 },
   ])
-  expect(await readFound(connection, resting, { after: undefined, limit: 100 })).toHaveLength(100)
-  expect(await readFound(connection, resting, { after: '50000', limit: 100 })).toHaveLength(100)
+  expect(await readFound(connection, resting, { which: 'first', limit: 100 })).toHaveLength(100)
+  expect(await readFound(connection, resting, { which: { after: '50000' }, limit: 100 })).toHaveLength(100)
   expect(plans).toEqual(Array.from({ length: 4 }, () => ({ scanned: [], indexes: ['records_open_idx'] })))
 })
 
@@ -101,7 +101,9 @@ test('a sweep finds rows and claims by indexes, and reads no large table from en
   await unstamp(connection, swept, wanted.slice(0, 5))
   expect(await finaliseRows(connection, swept, wanted.slice(5), 'delete')).toHaveLength(15)
   expect(await releaseReferences(connection, swept.reference as never, new Map([['7', 2]]))).toHaveLength(1)
-  expect(await claims.forgetClaims(connection, { sweep, rows: wanted })).toHaveLength(20)
+  expect(await lockClaimable(connection, swept, wanted)).toHaveLength(5)
+  expect(await forgetUnlessDue(connection, swept, { sweep, wanted: wanted.slice(5, 8) })).toHaveLength(3)
+  expect(await claims.forgetClaims(connection, { sweep, rows: wanted })).toHaveLength(17)
   expect(await lockStray(connection, swept, { sweep, limit: 20 })).toEqual([])
   expect(plans.at(-1)?.indexes).toContain('pastes_going_idx')
   await client.query('rollback')
@@ -116,7 +118,9 @@ test('what is claimed, waits or is isolated is found by indexes', async () => {
   await wantSweep(connection, { name: sweep })
   expect(await claims.offeredClaims(connection, { sweep, leaseMs: 0, limit: 20 })).toHaveLength(40)
   expect(await claims.quarantinedClaims(connection, { sweep, limit: 10 })).toHaveLength(10)
-  expect(await claims.releaseClaims(connection, { sweep, workerId, keys: null, delayMs: 0 })).toHaveLength(50)
+  await offerWaiting(connection, { name: sweep })
+  await holdSweep(connection, { name: sweep, reason: 'down', forMs: 1, owner: { workerId, nonce: workerId } })
+  expect(await claims.releaseAllClaims(connection, { sweep, workerId })).toHaveLength(50)
   expect(await claims.retryClaims(connection, { sweep, key: ['p200'] })).toHaveLength(1)
   expect(plans.flatMap(({ scanned }) => scanned).filter((table) => table === 'sweep_claim')).toEqual([])
 })

@@ -3,6 +3,8 @@ import type { Mutant } from '../mutant.ts'
 const transitions = 'test/machines/transitions.test.ts'
 const election = 'test/reconcilers/election.test.ts'
 const store = 'src/store/reconcilers.ts'
+const healing = 'test/machines/healing.test.ts'
+const borders = 'test/reconcilers/page-borders.test.ts'
 
 /** Guards of machines and of reconcilers. */
 export const machines: readonly Mutant[] = [
@@ -112,5 +114,59 @@ export const machines: readonly Mutant[] = [
       },
     ],
     caughtBy: { file: election, test: 'a run whose interval has gone to another cannot end the run of the other' },
+  },
+  {
+    name: 'machine-without-moment-not-stuck',
+    breaks: 'a row whose job is lost is found: one of which nobody knows since when it waits never is',
+    edits: [{ file: 'src/targets/stuck.ts', from: 'is null))`', to: 'is null and false))`' }],
+    caughtBy: {
+      file: healing,
+      test: 'a row of which nobody knows since when it is in its state is found by the reconciler',
+    },
+  },
+  {
+    name: 'machine-cancelled-taken-for-moved',
+    breaks: 'a transition is made or fails: one that a trigger cancels passes for done, and its work is repeated',
+    edits: [
+      {
+        file: 'src/machines/steps.ts',
+        from: 'if ((await readState(tx, place, { key }))?.state === from) throw',
+        to: "if ((await readState(tx, place, { key }))?.state === '') throw",
+      },
+    ],
+    caughtBy: {
+      file: healing,
+      test: 'a transition that a trigger cancels after an effect fails with the reason, and does not pass for done',
+    },
+  },
+  {
+    name: 'machine-key-tried-in-transaction',
+    breaks: "the caller's transaction stays alive: a key that cannot be one is tried in it",
+    edits: [
+      {
+        file: 'src/machines/machines.ts',
+        from: 'if (tx !== undefined && !(await canBeKey(',
+        to: 'if (tx === null && !(await canBeKey(',
+      },
+    ],
+    caughtBy: { file: healing, test: "a key that cannot be one leaves the caller's transaction alive" },
+  },
+  {
+    name: 'reconciler-ties-cut',
+    breaks: 'every record is found: those that share the last key of a page are left out',
+    edits: [{ file: 'src/targets/find.ts', from: 'rows with ties`', to: 'rows only`' }],
+    caughtBy: { file: borders, test: 'records that share a key are all found, also where a page ends' },
+  },
+  {
+    name: 'reconciler-keyless-left-out',
+    breaks: 'every record is found: those without a key come after a page that is not the first, and are left out',
+    edits: [
+      {
+        file: 'src/reconcilers/run.ts',
+        from: "if (page.length < pageSize && which === 'first') return",
+        to: "if (page.length < pageSize && which !== 'keyless') return",
+      },
+    ],
+    caughtBy: { file: borders, test: 'records that share a key or have none are all found, also where a page ends' },
   },
 ]
