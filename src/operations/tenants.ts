@@ -1,6 +1,8 @@
 import { SluiceError } from '../errors.ts'
 import { recordAct, type Who } from '../store/audit.ts'
+import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
+import { sqlstate } from '../store/sqlstate.ts'
 import * as tenants from '../store/tenants.ts'
 
 /** A tenant's unfinished operations, to be taken in by another database. Plain JSON. */
@@ -53,14 +55,14 @@ export class Tenants {
   async import(moved: unknown, who: Who = {}): Promise<TenantImport> {
     const { tenant, operations } = checked(moved)
     const { control } = await this.#database()
-    const arrived = await control.transaction(async (transaction) => {
-      const results: { id: string; created: boolean }[] = []
-      for (const operation of operations) results.push(...(await tenants.arrive(transaction, operation)))
-      const after = { operations: results.filter(({ created }) => created).length }
+    const results = await control.transaction(async (transaction) => {
+      const rows: { id: string; created: boolean }[] = []
+      for (const operation of operations) rows.push(...(await arrived(transaction, operation)))
+      const after = { operations: rows.filter(({ created }) => created).length }
       await recordAct(transaction, who, { action: 'tenant.import', target: tenant, after })
-      return results
+      return rows
     })
-    const ids = (created: boolean): string[] => arrived.filter((a) => a.created === created).map(({ id }) => id)
+    const ids = (created: boolean): string[] => results.filter((row) => row.created === created).map(({ id }) => id)
     return { imported: ids(true), present: ids(false) }
   }
 }
@@ -71,16 +73,38 @@ function checked(moved: unknown): TenantExport {
   const { version, tenant, operations } = given
   if (version !== 1) throw invalid(`its version is ${JSON.stringify(version)}, and this release reads version 1`)
   if (typeof tenant !== 'string' || !Array.isArray(operations)) throw invalid('it is not what an export gives')
-  for (const { operation, batches, quarantine } of operations) {
-    const whole = typeof operation === 'object' && Array.isArray(batches) && Array.isArray(quarantine)
-    if (!whole || operation['tenant'] !== tenant) throw invalid('an operation in it is damaged or of another tenant')
-  }
+  for (const one of operations)
+    if (!isWhole(one, tenant)) throw invalid('an operation in it is damaged or of another tenant')
   return { version, tenant, operations }
 }
 
-function invalid(problem: string): SluiceError {
+function isWhole(moved: unknown, tenant: string): boolean {
+  if (!isRecord(moved) || !isRecord(moved['operation'])) return false
+  const { operation, batches, quarantine } = moved
+  if (operation['tenant'] !== tenant || !Array.isArray(batches) || !Array.isArray(quarantine)) return false
+  return [...batches, ...quarantine].every((part) => isRecord(part) && part['operation_id'] === operation['id'])
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Takes one operation in. What the database says of values that no export has written is no news to who imports it. */
+async function arrived(
+  transaction: StoreConnection,
+  moved: tenants.MovedOperation,
+): Promise<{ id: string; created: boolean }[]> {
+  try {
+    return await tenants.arrive(transaction, moved)
+  } catch (error) {
+    if (!/^(22|23)/.test(sqlstate(error) ?? '')) throw error
+    throw invalid(`an operation in it is damaged: ${(error as Error).message}`, error)
+  }
+}
+
+function invalid(problem: string, cause?: unknown): SluiceError {
   return new SluiceError('ARGS_INVALID', {
     message: `The operations of the tenant cannot be moved: ${problem}. Give what "sluice tenants export" wrote, unchanged.`,
     details: { problem },
+    cause,
   })
 }

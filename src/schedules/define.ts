@@ -199,7 +199,9 @@ function checkSpec(spec: AnySpec, refuse: Refuse): void {
   }
   if ((spec.cron === undefined) === (spec.every === undefined)) refuse('give "cron" or "every"')
   if (spec.cron !== undefined && !(typeof spec.cron === 'string' && cronText.test(spec.cron.trim()))) {
-    refuse('"cron" must have five fields, as in "0 * * * *", six with seconds in front, or be a name such as "@daily"')
+    refuse(
+      '"cron" must have five fields, as in "0 * * * *", six with seconds in front, or be a name such as "@daily"; there is no field for years',
+    )
   }
   if (spec.every !== undefined && spec.zone !== undefined) refuse('"every" knows no zone; use "cron" for times of day')
   if (spec.zone !== undefined && !isZone(spec.zone)) {
@@ -213,8 +215,8 @@ function checkSpec(spec: AnySpec, refuse: Refuse): void {
   checkPolicies(spec, refuse)
 }
 
-/** Five to seven fields, or a name for some; what the fields may hold is for the parser to say. */
-const cronText = /^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|\S+(\s+\S+){4,6})$/i
+/** Five or six fields, or a name for some; what the fields may hold is for the parser to say. */
+const cronText = /^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|\S+(\s+\S+){4,5})$/i
 
 const clockChanges: Record<string, readonly unknown[]> = {
   leftOut: ['run', 'skip'],

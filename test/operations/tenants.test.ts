@@ -55,6 +55,16 @@ test("a tenant's operations stop here at once and go on there at the same place;
   expect(await here.value('select count(*)::int from counters where n = 2')).toBe(done)
 })
 
+/** An export with one operation, in which something is not as it was written. */
+function damaged(change: object): unknown {
+  const id = '0199f6a0-0000-7000-8000-000000000000'
+  return {
+    version: 1,
+    tenant: 'acme',
+    operations: [{ operation: { tenant: 'acme', id }, batches: [], quarantine: [], ...change }],
+  }
+}
+
 test.each([
   ['nothing', null],
   ['text', 'acme'],
@@ -64,8 +74,18 @@ test.each([
     'another tenant',
     { version: 1, tenant: 'acme', operations: [{ operation: { tenant: 'b' }, batches: [], quarantine: [] }] },
   ],
-])('%s is not taken in', async (_, moved) => {
+  ['no object for an operation', { version: 1, tenant: 'acme', operations: [null] }],
+  ['an operation that is nothing', damaged({ operation: null })],
+  ['a batch that is nothing', damaged({ batches: [null] })],
+  ['a batch of another operation', damaged({ batches: [{ operation_id: 'b' }] })],
+  ['an operation without most of it', damaged({})],
+  ['an operation with another id than can be', damaged({ operation: { tenant: 'acme', id: 'x' } })],
+])('%s is not taken in, and the reason is told', async (_, moved) => {
   await using db = await testDatabase()
   await using sluice = new Sluice({ database: db.workerUrl })
-  await expect(sluice.tenants.import(moved)).rejects.toMatchObject({ code: 'ARGS_INVALID' })
+  await expect(sluice.tenants.import(moved)).rejects.toMatchObject({
+    code: 'ARGS_INVALID',
+    message: expect.stringMatching(/cannot be moved: .*Give what "sluice tenants export" wrote, unchanged\.$/),
+  })
+  expect(await db.value('select count(*)::int from sluice.operation')).toBe(0)
 })

@@ -16,6 +16,7 @@ describe('a schedule is refused', () => {
     ['with an option that is none', { crom: '* * * * *' }, /no option "crom". Did you mean "cron"\?$/],
     ['with a pattern that is none', { cron: 'hourly' }, /five fields/],
     ['with a field out of range', { cron: '61 * * * *' }, /"cron" cannot be read: Invalid value for minute: 61/],
+    ['with a field for years', { cron: '0 0 3 * * * 2027' }, /no field for years/],
     ['with a date', { cron: '2026-01-01T00:00:00' }, /five fields/],
     ['when it would never fire', { cron: '0 0 31 2 *' }, /it would never fire: no date fits "0 0 31 2 \*"/],
     ['when it would never fire in its window', { cron: '0 12 * * *', window: '00:00-06:00' }, /inside of its window/],
