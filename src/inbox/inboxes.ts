@@ -196,7 +196,7 @@ export class Inboxes {
   /** The message of a job that ended without success does not wait any more. */
   async #fail({ inbox, id, keyHash }: { inbox: string; id: number; keyHash: string }, jobId: number): Promise<void> {
     const { control } = await this.#deps.database()
-    const marked = await markFailed(control, { inboxId: await this.inboxId(inbox), ids: [id], keys: [keyHash] })
+    const marked = await markFailed(control, { inbox, ids: [id], keys: [keyHash] })
     if (marked.length > 0) this.#deps.telemetry.emit('inbox.failed', { inbox, messageId: id, jobId })
   }
 
