@@ -19,6 +19,11 @@ export interface SluiceConfig {
   database?: string | undefined
   /** Connection string of a replica, for operations with `reads: 'replica'`. Default: `SLUICE_REPLICA_URL`, or none. */
   replica?: string | undefined
+  /**
+   * What stands between this process and the database: a pooler in transaction mode such as PgBouncer, or `none`, which
+   * is also right for one in session mode. Default: `auto`, found out when the first connection opens.
+   */
+  pooler?: 'auto' | 'transaction' | 'none'
   /** Schema of our tables. Given but undefined, it is refused. */
   schema?: string | undefined
   /** The operations that this process knows. */
@@ -46,6 +51,11 @@ export interface SluiceConfig {
     noProgress?: Duration
     /** How long a stop waits for running sub-batches before it aborts them. */
     stop?: Duration
+    /**
+     * A worker that could renew no lease for so long ends by itself. Default: never; the command `sluice worker` then
+     * ends with an error after 5 minutes, so that whatever started it starts it anew.
+     */
+    giveUp?: Duration
     jobs?: {
       /** Jobs at once in this process. */
       concurrency?: number
@@ -86,6 +96,7 @@ export interface SluiceConfig {
 
 /** The defaults, each for a reason. */
 export const defaults = {
+  pooler: 'auto',
   schema: 'sluice',
   worker: {
     concurrency: 2,

@@ -13,7 +13,7 @@ import type { ScheduleDefinition } from '../schedules/define.ts'
 import { knownOf } from '../schedules/known.ts'
 import { problemOfPaths } from '../std/mask.ts'
 import { problemOfUrl } from '../store/client.ts'
-import type { DatabaseOptions } from '../store/database.ts'
+import { poolers, type DatabaseOptions, type Pooler } from '../store/database.ts'
 import { checkSchemaName } from '../store/statement.ts'
 import type { SweepDefinition } from '../sweeps/define.ts'
 import { defaults, type SluiceConfig } from './config.ts'
@@ -41,6 +41,7 @@ const known = {
   '': [
     'database',
     'replica',
+    'pooler',
     'schema',
     'operations',
     'jobs',
@@ -59,7 +60,7 @@ const known = {
     'redact',
     'embedded',
   ],
-  worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'jobs'],
+  worker: ['concurrency', 'lease', 'poll', 'noProgress', 'stop', 'giveUp', 'jobs'],
   governor: ['every', 'patience', 'cores', 'limits'],
   budget: ['rowsPerSecond', 'walBytesPerSecond'],
   timeouts: ['statement', 'lock', 'idleInTransaction'],
@@ -81,6 +82,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
     database: {
       url: databaseUrl('database', config.database ?? databaseFromEnvironment(env)),
       replica: databaseUrl('replica', config.replica ?? (env['SLUICE_REPLICA_URL'] || undefined)),
+      pooler: poolerOf(config.pooler ?? defaults.pooler),
       schema: checkSchemaName(config.schema ?? defaults.schema),
       workSize: concurrency + 1 + Math.min(jobWorker.concurrency, mostTransactions) + (config.sweeps?.length ?? 0),
       timeouts: {
@@ -95,6 +97,7 @@ export function resolveConfig(config: SluiceConfig, env: NodeJS.ProcessEnv): Res
       pollMs: timeOf('worker.poll', worker.poll, { leastMs: 10 }),
       noProgressMs: timeOf('worker.noProgress', worker.noProgress, { leastMs: 1_000 }),
       stopMs: timeOf('worker.stop', worker.stop),
+      giveUpMs: worker.giveUp === undefined ? undefined : timeOf('worker.giveUp', worker.giveUp, { leastMs: 1_000 }),
       abortMs: 5_000,
       carveMs: 2_000,
       keepDays: daysOf('history.keep', kept.keep ?? defaults.history.keep),
@@ -160,6 +163,12 @@ function databaseUrl(option: string, url: string | undefined): string | undefine
   const problem = url === undefined ? undefined : problemOfUrl(url)
   if (problem !== undefined) throw wrongOption(option, `${problem} (its value is not shown here)`)
   return url
+}
+
+function poolerOf(given: unknown): Pooler {
+  const found = poolers.find((pooler) => pooler === given)
+  if (found === undefined) throw wrongOption('pooler', `must be one of ${poolers.join(', ')}`)
+  return found
 }
 
 function checkedPaths(paths: readonly string[] = []): readonly string[] {

@@ -94,7 +94,8 @@ export class VacuumCare {
     try {
       const { vacuum } = await vacuumRights(this.#deps.database.control, table)
       if (!vacuum) return this.#refuse(care, `this role may not vacuum ${table}: grant maintain on ${table} to it`)
-      await vacuumTable(this.#connection(), table)
+      const pool = this.#connection()
+      await vacuumTable({ query: (text, values) => pool.alone(text, values) }, table)
     } catch (error) {
       this.#deps.warn(`could not vacuum ${table}`, error)
     }

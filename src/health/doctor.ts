@@ -37,6 +37,7 @@ export async function examine(database: Database, probes: readonly Sight[]): Pro
     ...schema,
     ...(await rightsFindings(database.control, server)),
     poolerFinding(database.pooled),
+    isolationFinding(server),
     skewFinding(skewMs),
     ...durabilityFindings(server),
     ...probeFindings(probes),
@@ -131,9 +132,22 @@ export function poolerFinding(pooled: boolean): Finding {
   return {
     check: 'pooler',
     level: 'warning',
-    found: 'a transaction pooler is in between; Sluice works through it, with limits set per transaction',
+    found: 'a pooler is in between; Sluice works through it, with its settings in each transaction',
     remedy:
-      "For server-side limits on single statements too, run: alter role … set statement_timeout = '15s', or connect directly.",
+      'Connect directly where you can: then workers hear of new jobs at once, and statements take fewer round trips. If the pooler is in session mode, set "pooler" to "none" in the configuration.',
+  }
+}
+
+/** Sluice begins its own transactions as read committed. Those that it is given as `tx` are the application's. */
+export function isolationFinding({ isolation }: Pick<ServerFacts, 'isolation'>): Finding {
+  const found = `transactions are ${isolation} by default`
+  if (isolation === 'read committed') return { check: 'isolation', level: 'ok', found }
+  return {
+    check: 'isolation',
+    level: 'warning',
+    found: `${found}; those of Sluice itself are read committed`,
+    remedy:
+      'Begin transactions that you give to Sluice as "tx" with "begin isolation level read committed", or be ready to run them again after SQLSTATE 40001.',
   }
 }
 

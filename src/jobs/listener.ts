@@ -4,6 +4,7 @@ import { sleep } from '../std/sleep.ts'
 import type { StoreConnection } from '../store/connection.ts'
 import type { DatabaseOptions } from '../store/database.ts'
 import { listen } from '../store/listen.ts'
+import { lifeSeconds } from '../store/pool.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** How often the connection is asked whether it still listens. */
@@ -15,13 +16,16 @@ interface Order {
   signal: AbortSignal
   /** Told which connection listens; undefined: none does any more. */
   onOpen: (connection: StoreConnection | undefined) => void
+  /** How long one connection is used. */
+  lifeMs?: number
 }
 
 /**
  * Wakes somebody up when other processes enqueue. It is a hint and no more: polling goes on beside it, so a connection
  * that died without a word costs time and never a job.
  */
-export async function listenForJobs({ database, telemetry, signal, onOpen }: Order, wake: () => void): Promise<void> {
+export async function listenForJobs(order: Order, wake: () => void): Promise<void> {
+  const { database, telemetry, signal, onOpen, lifeMs = lifeSeconds * 1_000 } = order
   for (let failures = 0; !signal.aborted;) {
     try {
       await using connection = await listen({ ...database, purpose: 'listen' }, 'sluice_jobs', wake)
@@ -29,10 +33,12 @@ export async function listenForJobs({ database, telemetry, signal, onOpen }: Ord
       // Something may have come while nobody listened.
       wake()
       failures = 0
-      while (!signal.aborted) {
-        await Promise.race([sleep(checkEveryMs, signal), connection.broken])
+      const over = performance.now() + lifeMs
+      while (!signal.aborted && performance.now() < over) {
+        await Promise.race([sleep(Math.min(checkEveryMs, lifeMs), signal), connection.broken])
         if (!signal.aborted) await connection.check()
       }
+      onOpen(undefined)
     } catch (error) {
       onOpen(undefined)
       failures += 1

@@ -2,6 +2,7 @@ import { SluiceError } from '../errors.ts'
 import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import type { AuditSource } from '../store/audit.ts'
+import { underOurForms } from '../store/settings.ts'
 import * as operations from '../store/operations.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import { findingsOn, fingerprint, plan } from './plan.ts'
@@ -67,7 +68,9 @@ export async function startOperation(
   const mark = fingerprint(definition.name, args, owner.tenant)
   const bounds = { min, max, mark }
   const connections = { checks: database.control, reads: connection }
-  const prepared = await plan(connections, definition, { args, bounds })
+  const prepare = (): ReturnType<typeof plan> => plan(connections, definition, { args, bounds })
+  // Keys are read as text, and the session of a caller may write them in another form.
+  const prepared = await (tx === undefined ? prepare() : underOurForms(tx, prepare))
   const { planned } = prepared
   const findings = findingsOn(prepared, definition.changes)
   if (force !== true) throwRefusal(definition.name, findings)

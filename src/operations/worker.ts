@@ -39,6 +39,8 @@ export interface WorkerOptions extends LeaseTimes {
   /** How long a stop waits for the current sub-batches before it aborts them, and for them to notice. */
   stopMs: number
   abortMs: number
+  /** After so long without a renewal it ends by itself; undefined: never. */
+  giveUpMs: number | undefined
 }
 
 interface Deps {
@@ -69,6 +71,7 @@ export class Worker {
   /** Slots that wait for work. */
   readonly #naps = new Set<AbortController>()
   #deaf: () => void = () => undefined
+  #patience: NodeJS.Timeout | undefined
   #loops: Promise<unknown> | undefined
   #stopped: Promise<void> | undefined
   #gone = false
@@ -89,10 +92,13 @@ export class Worker {
 
   /** Registers and begins to take work. Refuses a schema that this release does not know. */
   async start(): Promise<void> {
-    const { control } = this.#deps.database
+    const { control, work } = this.#deps.database
+    control.refuseReadOnly()
+    work.refuseReadOnly()
     await checkSchema(control)
     await beat(control, this.#row)
     this.#leases.start({ onDeath: (error) => this.#die(error), onDrain: () => void this.#drain() })
+    this.#patience = this.#watchTrust()
     const { pid, operations, jobs, sweeps } = this.#row
     const { telemetry, keeps = { schedules: [], reconcilers: [] } } = this.#deps
     telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs, sweeps, ...keeps })
@@ -133,6 +139,7 @@ export class Worker {
 
   async #stop(): Promise<void> {
     this.#stopping.abort()
+    clearInterval(this.#patience)
     const over = new AbortController()
     const patience = sleep(this.#options.stopMs, over.signal).then(() => {
       this.#ending.abort(new Error('the worker is stopping'))
@@ -235,6 +242,20 @@ export class Worker {
     if (this.#leases.trusted()) return
     this.#deps.telemetry.emit('worker.untrusted', { workerId: this.id, sinceMs: this.#leases.sinceRenewalMs() })
     while (!this.#leases.trusted() && !signal.aborted) await sleep(50, signal)
+  }
+
+  /** Ends a worker that cannot work for long: whatever starts it anew may lead it to where the database is now. */
+  #watchTrust(): NodeJS.Timeout | undefined {
+    const { giveUpMs } = this.#options
+    if (giveUpMs === undefined) return undefined
+    const everyMs = Math.min(1_000, giveUpMs / 4)
+    let untrustedMs = 0
+    const look = (): void => {
+      // Counted by turns of this timer: a process that was paused has not tried for that long.
+      untrustedMs = this.#leases.trusted() ? 0 : untrustedMs + everyMs
+      if (untrustedMs >= giveUpMs) this.#die(new Error(`none has succeeded for ${Math.round(giveUpMs / 1_000)} s`))
+    }
+    return setInterval(look, everyMs).unref()
   }
 
   #die(error: Error): void {

@@ -31,8 +31,7 @@ export class Renewer {
     this.#board = openBoard(order.board)
     this.#loop = { progress: this.#board.progressOf(loopSlot), movedAt: monotonicMs() }
     const { database, leaseMs } = order
-    // A single connection needs no session settings: each renewal is one statement with an answer limit. "pooled" also
-    // keeps it right behind a transaction pooler.
+    // Settings go into each transaction: right with and without a pooler.
     this.#pool = new Pool({
       ...database,
       purpose: 'renewal',
@@ -40,6 +39,7 @@ export class Renewer {
       pooled: true,
       timeouts: { ...database.timeouts, statementMs: Math.min(database.timeouts.statementMs, leaseMs) },
     })
+    this.#pool.refuseReadOnly()
     port.on('message', (message: ToRenewal) => this.#hear(message))
     port.once('close', () => this.#stopping.abort())
   }

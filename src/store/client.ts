@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { SluiceError } from '../errors.ts'
-import type { ClientOptions, Timeouts } from './connection.ts'
+import type { ClientOptions } from './connection.ts'
 
 /** How much longer than the server the client waits before it gives the connection up for dead. */
 export const answerMarginMs = 5_000
@@ -35,18 +35,6 @@ const parserOf: typeof pg.types.getTypeParser = (
   type: Parameters<typeof pg.types.getTypeParser>[0],
   format?: 'text' | 'binary',
 ) => (type === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(type, format))
-
-/**
- * The statement that sets the server-side limits, for the transaction only or for the whole session. Compiling a plan
- * takes longer than all of our statements do, and a server takes one for expensive by the first row that it cannot know.
- */
-export function limitStatement(timeouts: Timeouts, local: boolean): [text: string, values: unknown[]] {
-  return [
-    `select set_config('statement_timeout', $1, $4), set_config('lock_timeout', $2, $4),
-       set_config('idle_in_transaction_session_timeout', $3, $4), set_config('jit', 'off', $4)`,
-    [`${timeouts.statementMs}`, `${timeouts.lockMs}`, `${timeouts.idleInTransactionMs}`, local],
-  ]
-}
 
 /** A statement with its values, and the name under which the server keeps it, if it does. */
 export interface Query {

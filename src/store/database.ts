@@ -1,14 +1,20 @@
 import type { Timeouts } from './connection.ts'
 import { Pool } from './pool.ts'
-import { detectPooler } from './pooler.ts'
+import { findPooler } from './pooler.ts'
 import { Replica } from './replica.ts'
 import { isUnreachable, unreachable } from './sqlstate.ts'
+
+/** What may stand between us and the server, and that it is to be found out. */
+export const poolers = ['auto', 'transaction', 'none'] as const
+export type Pooler = (typeof poolers)[number]
 
 /** Which database holds our tables, and the limits for talking to it. */
 export interface DatabaseOptions {
   url: string | undefined
   /** Connection string of a replica that some reads may go to. */
   replica?: string | undefined
+  /** Default: `auto`. */
+  pooler?: Pooler
   schema: string
   timeouts: Timeouts
   /** Connections for users' work; one per batch that runs at once. */
@@ -45,7 +51,7 @@ export async function openDatabase(
   options: DatabaseOptions,
   say: (reason: string | null) => void = () => undefined,
 ): Promise<Database> {
-  const pooled = await detectPooler(options.url).catch((error: unknown) => {
+  const pooled = await findPooler(options.url, options.pooler).catch((error: unknown) => {
     throw isUnreachable(error) ? unreachable(error) : error
   })
   const control = new Pool({ ...options, purpose: 'control', size: controlSize, pooled, countsAsNumbers: true })

@@ -112,10 +112,7 @@ export const lookAfter = statement<PageOrder, WaitingMessage>(
 )
 
 /** Marks messages as failed whose job ended without success; gives those that waited until now. */
-export const markFailed = statement<
-  { inbox: string; ids: readonly number[]; keys: readonly string[] },
-  { id: number }
->(
+export const markFailed = statement<{ inbox: string; ids: readonly number[]; keys: readonly string[] }, { id: number }>(
   'inbox.markFailed',
   `update sluice.inbox_key k
    set state = 2, settled_at = clock_timestamp()

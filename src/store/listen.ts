@@ -1,6 +1,8 @@
 import pg from 'pg'
-import { answer, answerMarginMs, clientOptions, destroySocket, limitStatement } from './client.ts'
+import { answer, answerMarginMs, clientOptions, destroySocket } from './client.ts'
 import type { ClientOptions, StoreConnection, Timeouts } from './connection.ts'
+import { settingsText, stateOf } from './settings.ts'
+import { isReadOnly, readOnly } from './sqlstate.ts'
 import { prepared } from './statement.ts'
 
 /** A connection that listens, and on which one may answer to what was heard: its session is awake already. */
@@ -29,33 +31,44 @@ export async function listen(
   broken.catch(() => undefined)
   await client.connect()
   client.on('notification', hear)
-  const [limits, given] = limitStatement(timeouts, false)
-  await answer(client, { text: limits, values: given }, answerMs)
-  await answer(client, { text: `listen ${channel}`, values: [] }, answerMs)
-  let asked = 0
+  try {
+    const state = stateOf(await answer(client, { text: settingsText(timeouts, false), values: [] }, answerMs))
+    if (state.read_only === 'on') throw readOnly(state)
+    await answer(client, { text: `listen ${channel}`, values: [] }, answerMs)
+  } catch (error) {
+    destroySocket(client)
+    throw error
+  }
+  const asked = new Set<Promise<unknown>>()
   return {
     schema,
     broken,
     async query(text, values) {
       const name = prepared.get(text)
-      asked += 1
+      const limitMs = timeouts.statementMs + answerMarginMs
+      const answered = answer(client, name === undefined ? { text, values } : { text, values, name }, limitMs)
+      asked.add(answered)
       try {
-        const limitMs = timeouts.statementMs + answerMarginMs
-        return await answer(client, name === undefined ? { text, values } : { text, values, name }, limitMs)
+        return await answered
+      } catch (error) {
+        // The next connection may lead to the server that has taken over.
+        if (isReadOnly(error)) destroySocket(client)
+        throw error
       } finally {
-        asked -= 1
+        asked.delete(answered)
       }
     },
     async check() {
       // Whoever waits for an answer has a limit of his own.
-      if (asked > 0) return
+      if (asked.size > 0) return
       const query = { text: 'select count(*)::int as channels from pg_listening_channels()', values: [] }
       const { rows } = await answer(client, query, answerMs)
       if ((rows[0] as { channels: number }).channels === 0) throw new Error('the session does not listen any more')
     },
     async [Symbol.asyncDispose]() {
+      // To cut off a claim would leave it in doubt.
+      await Promise.allSettled(asked)
       destroySocket(client)
-      await Promise.resolve()
     },
   }
 }

@@ -2,7 +2,7 @@ import { SluiceError } from '../errors.ts'
 import type { StoreConnection } from './connection.ts'
 import { migrationScript, readMigrations, recordSql, type Migration } from './migrations.ts'
 import { Pool, type PoolOptions, type Transaction } from './pool.ts'
-import { isUnreachable, sqlstate, unreachable } from './sqlstate.ts'
+import { isReadOnly, isUnreachable, readOnly, sqlstate, unreachable } from './sqlstate.ts'
 import { checkSchemaName, inSchema, statement } from './statement.ts'
 
 /** What is in the database beside what this release brings. */
@@ -61,7 +61,7 @@ export async function schemaStatus(connection: StoreConnection): Promise<SchemaS
 /** Brings a database to the schema of this release, on a connection of its own. */
 export async function migrateDatabase(options: Pick<PoolOptions, 'url' | 'schema'>): Promise<MigrationResult> {
   const timeouts = { statementMs: 60_000, lockMs: 15_000, idleInTransactionMs: 60_000 }
-  // Limits go into the transaction: right with and without a pooler.
+  // Settings go into the transaction: right with and without a pooler.
   const pool = new Pool({ ...options, purpose: 'migrate', size: 1, pooled: true, timeouts })
   try {
     return await migrate(pool)
@@ -79,6 +79,7 @@ export async function migrate(pool: Pool): Promise<MigrationResult> {
     })
   } catch (error) {
     if (isUnreachable(error)) throw unreachable(error)
+    if (isReadOnly(error)) throw readOnly(error as Error)
     if (sqlstate(error) !== '55P03') throw error
     throw new SluiceError('MIGRATION_BUSY', {
       message:

@@ -1,24 +1,25 @@
 import pg from 'pg'
-import {
-  type Query,
-  answer,
-  answerMarginMs,
-  clientOptions,
-  connectTimeoutMs,
-  destroySocket,
-  limitStatement,
-} from './client.ts'
+import { type Query, answer, answerMarginMs, clientOptions, connectTimeoutMs, destroySocket } from './client.ts'
 import { prepared } from './statement.ts'
 import type { ClientOptions, Result, StoreConnection, Timeouts } from './connection.ts'
+import { limitsText, settingsText, stateOf, type SessionState } from './settings.ts'
+import { isReadOnly, readOnly } from './sqlstate.ts'
 
 /** How to reach one database, and how patient to be with it. */
 export interface PoolOptions extends ClientOptions {
   schema: string
   size: number
   timeouts: Timeouts
-  /** A transaction pooler is in between: limits then go into each transaction, because sessions are shared. */
+  /** A transaction pooler is in between: settings then go into each transaction, because sessions are shared. */
   pooled: boolean
+  /** It reads from a standby, whose sessions are read-only as they should be. */
+  standby?: boolean
+  /** How long a connection is used. The next one goes to where the name of the server leads by then. */
+  lifeSeconds?: number
 }
+
+/** After a failover, or behind a name that has moved, connections are in the right place again after so long. */
+export const lifeSeconds = 1_800
 
 /** The pool waits for the promise; its published types do not know that. */
 type Awaiting = Omit<pg.PoolConfig, 'onConnect'> & { onConnect(client: pg.ClientBase): Promise<void> }
@@ -30,13 +31,17 @@ export interface Transaction extends StoreConnection {
 
 /**
  * A small pool of connections for one purpose. Every answer has a client-side limit after which the socket is
- * destroyed: a half-open connection can neither hang a worker nor return to the pool.
+ * destroyed: a half-open connection can neither hang a worker nor return to the pool. Nor does one to a server that
+ * cannot write: in a failover that is the wrong server, and the next connection may find the right one.
  */
 export class Pool implements StoreConnection {
   readonly schema: string
   readonly #options: PoolOptions
   readonly #pool: pg.Pool
   readonly #inUse = new Set<(usable: boolean) => void>()
+  /** Connections that are used once. */
+  readonly #readOnly = new WeakSet<pg.ClientBase>()
+  #refusesReadOnly = false
   #transactions = 0
 
   constructor(options: PoolOptions) {
@@ -46,6 +51,7 @@ export class Pool implements StoreConnection {
       ...clientOptions(options),
       max: options.size,
       idleTimeoutMillis: 30_000,
+      maxLifetimeSeconds: options.lifeSeconds ?? lifeSeconds,
       onConnect: (client) => this.#prepare(client),
     } satisfies Awaiting)
     // Idle clients report a lost server here; the next checkout connects anew.
@@ -57,7 +63,22 @@ export class Pool implements StoreConnection {
     return this.#transactions
   }
 
+  /**
+   * From now on a server that cannot write is not read from, either. A worker decides by what it reads, and a standby
+   * may be behind: an operation would end with rows left.
+   */
+  refuseReadOnly(): void {
+    this.#refusesReadOnly = true
+  }
+
+  /** Runs one statement. Behind a pooler it takes a transaction: there is no other way to settings of our own. */
   async query(text: string, values: unknown[]): Promise<Result> {
+    if (!this.#options.pooled) return this.alone(text, values)
+    return this.transaction((transaction) => transaction.query(text, values))
+  }
+
+  /** Runs one statement that no transaction may be around. Behind a pooler it has the settings of the role. */
+  async alone(text: string, values: unknown[]): Promise<Result> {
     const { client, release } = await this.#checkOut()
     let failure: unknown
     try {
@@ -77,7 +98,6 @@ export class Pool implements StoreConnection {
   async transaction<T>(work: (transaction: Transaction) => Promise<T>, narrower: Partial<Timeouts> = {}): Promise<T> {
     const { client, release } = await this.#checkOut()
     const timeouts = { ...this.#options.timeouts, ...narrower }
-    const ownLimits = this.#options.pooled || Object.keys(narrower).length > 0
     const limitMs = timeouts.statementMs + answerMarginMs
     const run = (text: string, values: unknown[]) => answer(client, this.#named(text, values), limitMs)
     let [usable, over] = [false, false]
@@ -87,8 +107,9 @@ export class Pool implements StoreConnection {
       return run(text, values)
     }
     try {
-      await run('begin', [])
-      if (ownLimits) await run(...limitStatement(timeouts, true))
+      if (this.#options.pooled) this.#look(client, stateOf(await run(`${begin}; ${settingsText(timeouts, true)}`, [])))
+      else if (Object.keys(narrower).length > 0) await run(`${begin}; ${limitsText(timeouts)}`, [])
+      else await run(begin, [])
       const result = await work({ schema: this.schema, purpose: this.#options.purpose, query })
       over = true
       await run('commit', [])
@@ -96,7 +117,7 @@ export class Pool implements StoreConnection {
       return result
     } catch (error) {
       over = true
-      usable = await rolledBack(client)
+      usable = (await rolledBack(client)) && !isReadOnly(error)
       throw error
     } finally {
       release(usable)
@@ -121,8 +142,9 @@ export class Pool implements StoreConnection {
     this.#transactions += 1
     const release = (usable: boolean): void => {
       if (!this.#inUse.delete(release)) return
-      if (!usable) destroySocket(client)
-      client.release(!usable)
+      const ends = !usable || this.#readOnly.has(client)
+      if (ends) destroySocket(client)
+      client.release(ends)
     }
     this.#inUse.add(release)
     return { client, release }
@@ -132,14 +154,25 @@ export class Pool implements StoreConnection {
     // While a client is checked out nobody else listens: without this, a lost server would end the process.
     client.on('error', () => undefined)
     if (this.#options.pooled) return
-    const [text, values] = limitStatement(this.#options.timeouts, false)
-    await answer(client, { text, values }, connectTimeoutMs)
+    const query = { text: settingsText(this.#options.timeouts, false), values: [] }
+    this.#look(client, stateOf(await answer(client, query, connectTimeoutMs)))
+  }
+
+  /** Lets a connection to a server that cannot write be used once, or not at all. */
+  #look(client: pg.ClientBase, state: SessionState): void {
+    if (state.read_only !== 'on' || this.#options.standby === true) return
+    if (this.#refusesReadOnly) throw readOnly(state)
+    this.#readOnly.add(client)
   }
 }
+
+/** Whatever the database, the role or a handler before has made the default. */
+const begin = 'begin isolation level read committed'
 
 /** After an error that the server itself reported, and that is not FATAL, the connection is still good. */
 function isUsable(error: unknown): boolean {
   if (error === undefined) return true
+  if (isReadOnly(error)) return false
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR'
 }
 

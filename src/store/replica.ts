@@ -59,7 +59,8 @@ export class Replica {
     options: { url: string; schema: string; size: number; timeouts: Timeouts },
     say: (reason: string | null) => void,
   ) {
-    this.#pool = new Pool({ ...options, purpose: 'replica', pooled: false })
+    // Each read is a transaction with limits of its own: right with and without a pooler.
+    this.#pool = new Pool({ ...options, purpose: 'replica', pooled: true, standby: true })
     this.#say = say
   }
 

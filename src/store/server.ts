@@ -12,6 +12,8 @@ export interface ServerFacts {
   full_page_writes: string
   in_recovery: boolean
   read_only: string
+  /** With which isolation transactions of this role begin in this database; those of Sluice are read committed. */
+  isolation: string
   max_connections: number
   clock: Date
   schema_usage: boolean | null
@@ -25,6 +27,7 @@ export const facts = statement<void, ServerFacts>(
      current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
      current_setting('full_page_writes') as full_page_writes, pg_is_in_recovery() as in_recovery,
      current_setting('default_transaction_read_only') as read_only,
+     (select reset_val from pg_settings where name = 'default_transaction_isolation') as isolation,
      current_setting('max_connections')::int as max_connections, clock_timestamp() as clock,
      case when to_regnamespace('sluice') is null then null
        else has_schema_privilege('sluice', 'usage') end as schema_usage`,

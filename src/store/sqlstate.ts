@@ -57,9 +57,17 @@ function classOf(state: string): ErrorClass {
   return byState[state] ?? byClass[state.slice(0, 2)] ?? 'rows'
 }
 
+/** The next connection may lead to a server that answers, or to the one that has taken over. */
+const connectionCodes = new Set<string>([
+  'DATABASE_UNREACHABLE',
+  'DATABASE_REFUSED',
+  'DATABASE_TIMEOUT',
+  'DATABASE_READ_ONLY',
+])
+
 function classifyOwn(error: SluiceError): ErrorClass {
   // Also one that refuses: a password that was changed is given to workers later, and they go on.
-  if (/^DATABASE_(UNREACHABLE|REFUSED|TIMEOUT)$/.test(error.code)) return 'connection'
+  if (connectionCodes.has(error.code)) return 'connection'
   return error.cause === undefined ? 'fatal' : classify(error.cause)
 }
 
@@ -125,6 +133,26 @@ function remedyOf(error: unknown): string | undefined {
   return error instanceof Error && error.message.startsWith('SASL: ')
     ? 'Check user and password in the connection settings.'
     : 'Check the encryption in the connection settings (sslmode) and the certificates.'
+}
+
+/** True when the server refuses to write. */
+export function isReadOnly(error: unknown): boolean {
+  return sqlstate(error) === '25006' || (error instanceof SluiceError && error.code === 'DATABASE_READ_ONLY')
+}
+
+/** The error that tells a person that the server cannot write; what it says of itself, or the error that it gave. */
+export function readOnly(told: { standby: boolean } | Error): SluiceError {
+  const [why, remedy] =
+    told instanceof Error
+      ? [told.message, `Connect to the primary, and see that default_transaction_read_only is off for this role`]
+      : told.standby
+        ? ['it is a standby', 'Connect to the primary, or promote this server']
+        : ['default_transaction_read_only is on', 'Set it to off for this role and database']
+  return new SluiceError('DATABASE_READ_ONLY', {
+    message: `The database is read-only: ${why}. ${remedy}; "sluice doctor" tells more.`,
+    details: { reason: why },
+    ...(told instanceof Error ? { cause: told } : {}),
+  })
 }
 
 /** Does what a person has asked for. When the connection breaks, they are told by a code of ours; it may have been done. */

@@ -1,6 +1,6 @@
 import { SluiceError } from '../errors.ts'
 import type { StoreConnection } from './connection.ts'
-import { isUnreachable, sqlstate, unreachable } from './sqlstate.ts'
+import { isReadOnly, isUnreachable, readOnly, sqlstate, unreachable } from './sqlstate.ts'
 
 /** One SQL statement on our tables, as a function. */
 export type Statement<P, R> = (connection: StoreConnection, params: P) => Promise<R[]>
@@ -67,6 +67,7 @@ export function checkSchemaName(schema: string): string {
 function explain(error: unknown, name: string, schema: string): unknown {
   const code = sqlstate(error)
   if (isUnreachable(error)) return unreachable(error)
+  if (isReadOnly(error) && !(error instanceof SluiceError)) return readOnly(error as Error)
   if (code === '3F000' || code === '42P01') {
     return new SluiceError('SCHEMA_MISSING', {
       message: `The tables of Sluice are not in schema "${schema}" of this database (${name}). Run "sluice migrate" first.`,

@@ -39,6 +39,20 @@ test('an old snapshot cannot seal what others have opened', async () => {
   expect(await batches.get(open.id)).toMatchObject({ state: 'open', total: 1 })
 })
 
+test('an old snapshot does not count in a batch that others have opened', async () => {
+  await using at = await place()
+  const { batches } = at.worker.sluice
+  const outer = await batches.open(callbacks(1))
+  await using client = await openClient(at.db.workerUrl)
+  await client.query('begin isolation level repeatable read')
+  const over = batches.run([], { parent: outer, tx: client })
+  await expect(over).rejects.toMatchObject({ code: 'ISOLATION_TOO_STRICT' })
+  await client.query('rollback')
+  await batches.run([], { parent: outer })
+  await outer.seal()
+  expect(await batches.get(outer.id)).toMatchObject({ state: 'succeeded', total: 1 })
+})
+
 test('an open transaction that adds keeps no member from ending, and the seal waits for it', async () => {
   await using at = await place()
   const { batches } = at.worker.sluice

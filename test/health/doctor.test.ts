@@ -2,6 +2,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import {
   durabilityFindings,
+  isolationFinding,
   poolerFinding,
   primaryFinding,
   runtimeFinding,
@@ -24,7 +25,8 @@ describe('each finding that is not fine says what to do', () => {
     ['an old server', [serverFinding({ version: '13.9', version_num: 130_009 })], 'problem', 'PostgreSQL 14'],
     ['a replica', [primaryFinding({ in_recovery: true, read_only: 'off' })], 'problem', 'primary'],
     ['read-only transactions', [primaryFinding({ in_recovery: false, read_only: 'on' })], 'problem', 'read_only'],
-    ['a pooler', [poolerFinding(true)], 'warning', 'statement_timeout'],
+    ['a pooler', [poolerFinding(true)], 'warning', 'session mode'],
+    ['another isolation', [isolationFinding({ isolation: 'serializable' })], 'warning', 'read committed'],
     ['a skewed clock', [skewFinding(-90_000)], 'warning', 'NTP'],
     ['fsync off', durabilityFindings({ ...on, fsync: 'off' }), 'problem', 'fsync = on'],
     ['asynchronous commits', durabilityFindings({ ...on, synchronous_commit: 'off' }), 'warning', 'synchronous_commit'],
@@ -38,6 +40,7 @@ describe('each finding that is not fine says what to do', () => {
     [serverFinding({ version: '14.23', version_num: 140_023 })],
     [primaryFinding({ in_recovery: false, read_only: 'off' })],
     [poolerFinding(false)],
+    [isolationFinding({ isolation: 'read committed' })],
     [skewFinding(300)],
     [durabilityFindings(on)[0]],
   ])('what is fine needs no remedy: %o', (finding) => {

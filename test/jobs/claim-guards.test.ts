@@ -52,6 +52,16 @@ test('of two workers that look at the same time only one gets a new job', async 
   expect((await second).ids).toEqual([])
 })
 
+test.each(['repeatable read', 'serializable'])('to claim in a transaction that is %s is refused', async (level) => {
+  await using db = await testDatabase()
+  await using client = jobWorker(db, [plain])
+  await client.jobs.enqueue(plain)
+  await using strict = await openClient(db.workerUrl)
+  await strict.query(`begin isolation level ${level}`)
+  const refused = { code: '25000', message: expect.stringContaining(`needs a read committed transaction`) }
+  await expect(strict.query(claimIn)).rejects.toMatchObject(refused)
+})
+
 test.each(names)('a worker leaves a job alone that is %s and whose name it does not know', async (place) => {
   await using db = await testDatabase()
   const other = defineJob({ name: 'other', perform: () => undefined })

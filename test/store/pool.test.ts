@@ -3,9 +3,9 @@ import { expect, inject, test } from 'vitest'
 import type { Connection } from '../../src/store/connection.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { Pool, type PoolOptions } from '../../src/store/pool.ts'
-import { detectPooler } from '../../src/store/pooler.ts'
 import { testDatabase } from '../support/database.ts'
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy/index.ts'
+import { oddSettings, setOddly } from '../support/odd-settings.ts'
 import { until } from '../support/wait.ts'
 
 const timeouts = { statementMs: 500, lockMs: 300, idleInTransactionMs: 700 }
@@ -35,7 +35,59 @@ test('behind a pooler limits go into the transaction and leave nothing in the se
   const pool = poolOn(inject('clusterUrl'), { pooled: true, size: 1 })
   const setting = `select current_setting('statement_timeout') as s`
   expect(await pool.transaction(async (tx) => (await tx.query(setting, [])).rows)).toEqual([{ s: '500ms' }])
-  expect((await pool.query(setting, [])).rows).toEqual([{ s: '0' }])
+  expect((await pool.query(setting, [])).rows).toEqual([{ s: '500ms' }])
+  expect((await pool.alone(setting, [])).rows).toEqual([{ s: '0' }])
+  await pool.end()
+})
+
+test.each([false, true])(
+  'sessions have our settings, whatever the database says; behind a pooler: %o',
+  async (pooled) => {
+    await using db = await testDatabase()
+    const later = (await db.value<number>(`select current_setting('server_version_num')::int`)) >= 170_000
+    const timed = later ? { transaction_timeout: `'20ms'` } : {}
+    await setOddly(db, 'database', { ...oddSettings, ...timed, idle_session_timeout: `'1min'`, jit: 'on' })
+    const pool = poolOn(db.url, { pooled, size: 1 })
+    const names = [
+      'transaction_isolation',
+      ...Object.keys(oddSettings),
+      ...Object.keys(timed),
+      'idle_session_timeout',
+      'jit',
+    ]
+    const text = `select ${names.map((name) => `current_setting('${name}') as "${name}"`).join(', ')}`
+    const ours = {
+      transaction_isolation: 'read committed',
+      default_transaction_isolation: 'read committed',
+      datestyle: 'ISO, DMY',
+      intervalstyle: 'postgres',
+      extra_float_digits: '1',
+      bytea_output: 'hex',
+      standard_conforming_strings: 'on',
+      array_nulls: 'on',
+      quote_all_identifiers: 'off',
+      lock_timeout: '300ms',
+      idle_session_timeout: '0',
+      jit: 'off',
+      ...(later ? { transaction_timeout: '0' } : {}),
+      // What belongs to users stays.
+      timezone: 'Asia/Kolkata',
+      search_path: 'nowhere',
+    }
+    expect((await pool.query(text, [])).rows).toEqual([ours])
+    expect(await pool.transaction(async (tx) => (await tx.query(text, [])).rows)).toEqual([ours])
+    expect(await pool.transaction(async (tx) => (await tx.query(text, [])).rows, { lockMs: 200 })).toEqual([
+      { ...ours, lock_timeout: '200ms' },
+    ])
+    await pool.end()
+  },
+)
+
+test('a handler that makes another isolation the default of its session changes it for nobody else', async () => {
+  const pool = poolOn(inject('clusterUrl'), { size: 1 })
+  await pool.query('set session characteristics as transaction isolation level serializable', [])
+  const text = `select current_setting('transaction_isolation') as level`
+  expect(await pool.transaction(async (tx) => (await tx.query(text, [])).rows)).toEqual([{ level: 'read committed' }])
   await pool.end()
 })
 
@@ -112,14 +164,6 @@ test('a transaction left idle by its owner is ended by the server', async () => 
   })
   await expect(idle).rejects.toThrow(/idle.in.transaction|terminated|not queryable/)
   await pool.end()
-})
-
-test('a direct connection is not taken for a pooler, a transaction pooler is recognised', async () => {
-  expect(await detectPooler(inject('clusterUrl'))).toBe(false)
-  const { proxy, url } = await proxied()
-  await using _ = proxy
-  proxy.pooling('transaction', { backends: 2 })
-  expect(await detectPooler(url)).toBe(true)
 })
 
 test('a database whose connections are all taken is said to be unreachable', async () => {

@@ -2,7 +2,7 @@ import { chown, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/index.ts'
-import { copyCluster, startCluster } from './cluster.ts'
+import { copyCluster, run, startCluster } from './cluster.ts'
 import { until } from './wait.ts'
 
 /** A primary and a replica that streams from it. */
@@ -11,6 +11,11 @@ export interface Pair extends AsyncDisposable {
   readonly replica: EmbeddedPostgres
   /** Stops the processes that receive and replay, as a replica does whose disk hangs; gives what lets them go on. */
   freeze(): Promise<() => void>
+  /**
+   * Stops the primary when the replica has all of it, lets the replica take over, and brings the old primary back as a
+   * standby, on its old port: what still goes there finds a server that cannot write.
+   */
+  failOver(): Promise<void>
   /** WAL that the replica has not replayed, in bytes, as the primary sees it. */
   lagBytes(): Promise<number>
 }
@@ -24,19 +29,26 @@ export async function startPair(folder: string, settings: Record<string, string>
   await first.stop('fast')
   const [here, there] = [join(folder, 'postgres'), join(folder, 'replica')]
   await copyCluster(here, there)
-  const mark = join(there, 'cluster', 'data', 'standby.signal')
-  const owner = await stat(join(there, 'cluster', 'data', 'PG_VERSION'))
-  await writeFile(mark, '')
-  await chown(mark, owner.uid, owner.gid)
-  const primary = await startEmbedded({ dataDir: here, settings, port: first.port, ...given })
+  await makeStandby(there)
+  let primary = await startEmbedded({ dataDir: here, settings, port: first.port, ...given })
   const { username, password, port } = new URL(primary.url)
   const source = `host=127.0.0.1 port=${port} user=${username} password=${decodeURIComponent(password)} application_name=replica`
   const replica = await startEmbedded({ dataDir: there, settings: { ...settings, primary_conninfo: source }, ...given })
   const ask = asker(primary.url)
   await until('the replica streams', async () => (await ask(streaming)) === 1)
+  const failOver = async (): Promise<void> => {
+    await until('the replica has all of it', async () => (await ask(lag)) === 0)
+    await primary.stop('fast')
+    await run(replica.url, 'select pg_promote()')
+    await makeStandby(here)
+    primary = await startEmbedded({ dataDir: here, settings, port: first.port, ...given })
+  }
   return {
-    primary,
+    get primary() {
+      return primary
+    },
     replica,
+    failOver,
     lagBytes: () => ask(lag),
     freeze: () => freeze(replica.url),
     async [Symbol.asyncDispose]() {
@@ -45,6 +57,15 @@ export async function startPair(folder: string, settings: Record<string, string>
       await primary.stop('immediate')
     },
   }
+}
+
+/** Lets the server of a folder start as a standby. */
+async function makeStandby(folder: string): Promise<void> {
+  const data = join(folder, 'cluster', 'data')
+  const mark = join(data, 'standby.signal')
+  const owner = await stat(join(data, 'PG_VERSION'))
+  await writeFile(mark, '')
+  await chown(mark, owner.uid, owner.gid)
 }
 
 const streaming = `select count(*)::int as value from pg_stat_replication where state = 'streaming'`

@@ -781,6 +781,7 @@ function queue_depths(p_most integer, p_pages integer) returns TABLE(queue text,
 function record_act(p_actor text, p_source text, p_action text, p_target text, p_before jsonb, p_after jsonb, p_reason text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function record_transition() returns trigger set {"search_path=pg_catalog, pg_temp"}
 function refuse_change() returns trigger set {"search_path=pg_catalog, pg_temp"}
+function require_read_committed(p_what text) returns void set {"search_path=pg_catalog, pg_temp"}
 function roll_up(p_from text, p_to text, p_width text, p_since timestamp with time zone, p_until timestamp with time zone) returns void set {"search_path=pg_catalog, pg_temp"}
 function seal_job_batch(p_id bigint) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function set_aside_members(p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}

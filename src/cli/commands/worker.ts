@@ -44,9 +44,12 @@ function adjusted(config: SluiceConfig, { concurrency, queues, jobs }: WorkerOpt
     ...(queues === undefined ? {} : { queues }),
     ...(jobs === undefined ? {} : { concurrency: jobs }),
   }
-  if (concurrency === undefined && queues === undefined && jobs === undefined) return config
-  return { ...config, worker: { ...config.worker, ...(concurrency === undefined ? {} : { concurrency }), jobs: crew } }
+  const batches = concurrency === undefined ? {} : { concurrency }
+  return { ...config, worker: { giveUp, ...config.worker, ...batches, jobs: crew } }
 }
+
+/** A process of its own may end: whatever started it starts it anew, with connections to where the database is by then. */
+const giveUp = '5m'
 
 /** Returns only when somebody asked it to end: a signal interrupts it, and what has started it stops the worker. */
 async function work({ output }: Shell, sluice: Session['sluice']): Promise<void> {

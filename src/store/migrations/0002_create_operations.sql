@@ -118,9 +118,11 @@ begin
     return 0;
   end if;
   execute format('create table sluice.%I (like sluice.%I including all)', child, parent);
+  -- As texts that mean the same in every session: in some date styles the name of a zone stands for several.
   execute format(
     'alter table sluice.%I attach partition sluice.%I for values from (%L) to (%L)',
-    parent, child, begins at time zone 'UTC', (begins + days * interval '1 day') at time zone 'UTC');
+    parent, child, to_char(begins, 'YYYY-MM-DD HH24:MI:SS"+00"'),
+    to_char(begins + days * interval '1 day', 'YYYY-MM-DD HH24:MI:SS"+00"'));
   return 1;
 end
 $$;

@@ -169,6 +169,21 @@ as $$
   cross join lateral sluice.old_partitions(p.name, 1, p.keep) o
 $$;
 
+-- Refuses a transaction whose snapshot may be older than the lock that it waits for: what it then counts or claims is
+-- wrong. Jobs would run twice.
+create function sluice.require_read_committed(p_what text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception '% needs a read committed transaction, and this one is %', p_what,
+      current_setting('transaction_isolation')
+      using errcode = '25000', hint = 'Begin it with "begin isolation level read committed".';
+  end if;
+end
+$$;
+
 -- Readies the heads of keys that have room. Whoever decides about a key holds its lock, and counts what is there:
 -- nothing is kept that could leak. Gives the number of jobs that became ready.
 create function sluice.admit_jobs(keys bigint[]) returns integer
@@ -326,6 +341,7 @@ declare
   fresh_hashes uuid[];
   fresh_owners bigint[];
 begin
+  perform sluice.require_read_committed('sluice.claim_jobs');
   -- Next in line. What was claimed when a worker died may have been its death, or only fetched ahead: it comes only
   -- where it can begin at once, so that a second death says more; after that, one at a time, and after the third
   -- never: the sweep isolates it.
@@ -480,6 +496,7 @@ as $$
 declare
   hashes uuid[] := array(select j.unique_hash from sluice.job j where j.id = any(p_ids) and j.unique_hash is not null);
 begin
+  perform sluice.require_read_committed('sluice.end_waiting_jobs');
   -- Rows that somebody has locked are waited for here: whoever holds the lock of claims waits for nobody.
   perform
   from sluice.job j

@@ -223,6 +223,8 @@ declare
   b record;
   settled record;
 begin
+  -- An older snapshot does not see all members.
+  perform sluice.require_read_committed('a batch of jobs');
   -- In one order for all: job rows before, then batches inside of others by id, then the others by id.
   foreach nested in array array[true, false] loop
     for b in
@@ -301,6 +303,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  perform sluice.require_read_committed('sluice.set_aside_members');
   perform from sluice.job where id = any(p_ids) and batch_id is not null and state = 0 order by id for update;
   if not found then
     return;
@@ -493,6 +496,7 @@ as $$
 declare
   b sluice.job_batch;
 begin
+  perform sluice.require_read_committed('a batch of jobs');
   select * into b from sluice.job_batch where id = p_id for update;
   if not found then
     if exists (select from sluice.job_batch_history where id = p_id) then
@@ -605,6 +609,7 @@ declare
   done bigint;
   news jsonb := '[]';
 begin
+  perform sluice.require_read_committed('a batch of jobs');
   select * into b from sluice.job_batch where id = p_id and sealed_at is not null for no key update skip locked;
   if not found then
     return news;

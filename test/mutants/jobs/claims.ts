@@ -26,6 +26,12 @@ export const jobClaims: readonly Mutant[] = [
     caughtBy: { file: guards, test: 'of two workers that look at the same time only one gets a new job' },
   },
   {
+    name: 'claimed-in-old-snapshot',
+    breaks: 'a job has one holder: a claim whose snapshot is older than its lock takes what others have',
+    edits: [{ file: schema, from: "  perform sluice.require_read_committed('sluice.claim_jobs');\n", to: '' }],
+    caughtBy: { file: guards, test: 'to claim in a transaction that is repeatable read is refused' },
+  },
+  {
     name: 'new-job-claimed-twice',
     breaks: 'a new job has one holder: jobs on the list of another claim are claimed again',
     edits: [{ file: schema, from: 'and not (listed @> j.id) and j.class_id', to: 'and j.class_id' }],

@@ -10,6 +10,21 @@ const retriedOnce = {
 /** Guards of batches of jobs. */
 export const batches: readonly Mutant[] = [
   {
+    name: 'batch-counted-in-old-snapshot',
+    breaks: 'a batch of jobs ends after its last member: who counts does not see members that others have added',
+    edits: [
+      {
+        file: schema,
+        from: "  -- An older snapshot does not see all members.\n  perform sluice.require_read_committed('a batch of jobs');\n",
+        to: '',
+      },
+    ],
+    caughtBy: {
+      file: 'test/batches/transactions.test.ts',
+      test: 'an old snapshot does not count in a batch that others have opened',
+    },
+  },
+  {
     name: 'batch-callback-without-unique-row',
     breaks: 'a batch of jobs has one callback of each kind: no key keeps a second callback row of a kind out',
     edits: [

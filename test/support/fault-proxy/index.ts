@@ -11,7 +11,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { Backend, cancel, type Holder, type Upstream } from './backend.ts'
 import { Fault, snapshot, StatementFault, type Ending, type LinkInfo, type StatementAim, type Which } from './faults.ts'
 import { Link, type Surroundings } from './link.ts'
-import { Pool } from './pooling.ts'
+import { Pool, type PoolingOptions } from './pooling.ts'
 import { Weather, type Direction, type WeatherAim } from './weather.ts'
 
 export type { Fault, LinkInfo } from './faults.ts'
@@ -34,12 +34,12 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
 
 export class FaultProxy {
   readonly #server: Server
-  readonly #upstream: Upstream
+  #upstream: Upstream
   readonly #weather: Weather
   readonly #links = new Set<Link>()
   readonly #sockets = new Set<Socket>()
   #faults: StatementFault[] = []
-  #pooling: { fault: Fault; backends: number; pools: Map<string, Pool> } | undefined
+  #pooling: { fault: Fault; options: PoolingOptions; pools: Map<string, Pool> } | undefined
   #lastId = 0
 
   constructor(server: Server, { host, port, random = Math.random }: FaultProxyOptions) {
@@ -64,6 +64,11 @@ export class FaultProxy {
     url.hostname = '127.0.0.1'
     url.port = String(this.port)
     return url.href
+  }
+
+  /** New connections go there from now on, as when a name is given to another server. */
+  lead({ host, port }: Upstream): void {
+    this.#upstream = { host, port }
   }
 
   /** Cuts live connections on both sides, now. Returns how many. */
@@ -104,11 +109,14 @@ export class FaultProxy {
   }
 
   /** New connections borrow a backend per transaction. Hits are transactions that found themselves on another one. */
-  pooling(_mode: 'transaction', { backends }: { backends: number }): Fault {
+  pooling(
+    mode: PoolingOptions['mode'],
+    { backends, keys = 'own' }: { backends: number; keys?: PoolingOptions['keys'] },
+  ): Fault {
     const fault = new Fault(() => {
       if (this.#pooling?.fault === fault) this.#pooling = undefined
     })
-    this.#pooling = { fault, backends, pools: new Map() }
+    this.#pooling = { fault, options: { mode, backends, keys }, pools: new Map() }
     return fault
   }
 
@@ -159,9 +167,9 @@ export class FaultProxy {
 
   #poolFor(link: Link): Pool | undefined {
     if (!this.#pooling) return undefined
-    const { pools, backends, fault } = this.#pooling
+    const { pools, options, fault } = this.#pooling
     const name = JSON.stringify([link.user, link.database])
-    const pool = pools.get(name) ?? new Pool(backends, fault)
+    const pool = pools.get(name) ?? new Pool(options, fault)
     pools.set(name, pool)
     return pool
   }

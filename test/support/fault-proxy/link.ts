@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { ignoreBecauseCloseFollows, type Backend, type Holder } from './backend.ts'
 import type { Ending, StatementFault } from './faults.ts'
 import { CANCEL_REQUEST, GSS_REQUEST, Splitter, SSL_REQUEST, type Frame } from './frames.ts'
 import { Lane } from './lane.ts'
-import { errorResponse, startupParameters } from './messages.ts'
+import { errorResponse, message, startupParameters } from './messages.ts'
 import { refusedParameter, type Guest, type Pool } from './pooling.ts'
 import { Session } from './session.ts'
 import { messageOf } from './sqlstate.ts'
@@ -103,6 +104,10 @@ export class Link implements Holder, Guest {
       return
     }
     const { bytes, ending } = this.#session.toClient(frame)
+    if (frame.type === 'Z' && this.#pool?.mode === 'statement' && this.#session.status !== 'I') {
+      this.refuse('08P01', 'transaction blocks not allowed in statement pooling mode')
+      return
+    }
     if (bytes) this.#pass(bytes)
     if (frame.type === 'Z' && this.#session.betweenTransactions) this.#detach()
     if (ending) this.#endAs(ending)
@@ -180,14 +185,21 @@ export class Link implements Holder, Guest {
   }
 
   #login(frame: Frame): void {
-    this.#pass(frame.bytes)
-    if (frame.type === 'K') this.#cancelKey = this.#backend?.key
+    if (frame.type === 'K') this.#giveKey(frame)
+    else this.#pass(frame.bytes)
     if (frame.type !== 'Z') return
     this.#phase = 'open'
     this.#lastBackend = this.#backend
-    if (!this.#pool || !this.#backend) return
+    if (!this.#pool || !this.#backend || this.#pool.mode === 'session') return
     this.#pool.admit(this.#backend)
     this.#backend = undefined
+  }
+
+  /** A pooler gives a key of its own, for it does not know which backend will serve the client. */
+  #giveKey({ bytes }: Frame): void {
+    const given = this.#pool?.keys === 'own' ? message('K', randomBytes(8)) : bytes
+    this.#cancelKey = Buffer.from(given.subarray(5))
+    this.#pass(given)
   }
 
   #forward(frame: Frame): void {
@@ -203,7 +215,7 @@ export class Link implements Holder, Guest {
   }
 
   #detach(): void {
-    if (!this.#pool || !this.#backend) return
+    if (!this.#pool || !this.#backend || this.#pool.mode === 'session') return
     const backend = this.#backend
     this.#backend = undefined
     // The drain that would have resumed the client is from now on heard by the backend's next holder.

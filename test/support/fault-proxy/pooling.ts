@@ -9,6 +9,15 @@ export interface Guest extends LinkInfo {
   refuse(): void
 }
 
+/** How a pooler lends its backends. */
+export interface PoolingOptions {
+  /** For one transaction; for one statement, then it refuses transactions; or for as long as the client stays. */
+  mode: 'transaction' | 'statement' | 'session'
+  backends: number
+  /** Whether a client gets a key of the pooler's own, as from PgBouncer, or that of the backend on which it logged in. */
+  keys: 'own' | 'server'
+}
+
 /** Start-up parameters that PgBouncer accepts; it refuses all others, `options` and time-outs among them. */
 const acceptedParameters = new Set([
   'user',
@@ -28,14 +37,18 @@ export const refusedParameter = (startup: ReadonlyMap<string, string>): string |
  * backend on which it logged in, for the proxy knows no passwords; beyond the limit that backend is dismissed.
  */
 export class Pool implements Holder {
+  readonly mode: PoolingOptions['mode']
+  readonly keys: PoolingOptions['keys']
   readonly #limit: number
   readonly #fault: Fault
   readonly #idle: Backend[] = []
   readonly #busy = new Set<Backend>()
   readonly #waiting: Guest[] = []
 
-  constructor(limit: number, fault: Fault) {
-    this.#limit = limit
+  constructor({ backends, mode, keys }: PoolingOptions, fault: Fault) {
+    this.mode = mode
+    this.keys = keys
+    this.#limit = backends
     this.#fault = fault
   }
 

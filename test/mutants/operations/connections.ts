@@ -1,0 +1,110 @@
+import type { Mutant } from '../mutant.ts'
+
+const pool = 'src/store/pool.ts'
+const settings = 'src/store/settings.ts'
+const inStore = (file: string, test: string): Mutant['caughtBy'] => ({ file: `test/store/${file}.test.ts`, test })
+const ours = inStore('pool', 'sessions have our settings, whatever the database says')
+
+/** What a session must be before anything is done on it. */
+export const connections: readonly Mutant[] = [
+  {
+    name: 'default-isolation',
+    breaks: 'claims and counts are read committed: sessions keep the isolation of the database',
+    edits: [{ file: settings, from: "  default_transaction_isolation: 'read committed',\n", to: '' }],
+    caughtBy: ours,
+  },
+  {
+    name: 'transaction-isolation',
+    breaks: 'claims and counts are read committed: a transaction begins with the default of its session',
+    edits: [{ file: pool, from: "'begin isolation level read committed'", to: "'begin'" }],
+    caughtBy: inStore(
+      'pool',
+      'a handler that makes another isolation the default of its session changes it for nobody else',
+    ),
+  },
+  {
+    name: 'settings-not-behind-pooler',
+    breaks: 'a single statement behind a pooler has our settings: it is sent without a transaction',
+    edits: [
+      { file: pool, from: 'if (!this.#options.pooled) return this.alone', to: 'if (this.schema) return this.alone' },
+    ],
+    caughtBy: ours,
+  },
+  {
+    name: 'short-keys-in-caller',
+    breaks: 'all rows are visited: the last key is read in the form of the caller, with fewer digits',
+    edits: [
+      {
+        file: 'src/operations/start.ts',
+        from: 'tx === undefined ? prepare() : underOurForms(tx, prepare)',
+        to: 'tx === undefined ? prepare() : prepare()',
+      },
+    ],
+    caughtBy: inStore('odd-settings', 'keys are read in a transaction of the caller with all their digits'),
+  },
+  {
+    name: 'read-only-kept-by-statement',
+    breaks: 'a worker comes back after a failover: a session that cannot write returns to the pool',
+    edits: [{ file: pool, from: '  if (isReadOnly(error)) return false\n', to: '' }],
+    caughtBy: inStore('read-only', 'a session that turns out to be read-only is not used again'),
+  },
+  {
+    name: 'read-only-kept-by-transaction',
+    breaks: 'a worker comes back after a failover: a session that cannot write returns to the pool',
+    edits: [{ file: pool, from: ' && !isReadOnly(error)', to: '' }],
+    caughtBy: inStore('read-only', 'a session that turns out to be read-only is not used again'),
+  },
+  {
+    name: 'read-only-kept-from-start',
+    breaks: 'a worker comes back after a failover: a session that only reads stays with the old server for ever',
+    edits: [{ file: pool, from: '    this.#readOnly.add(client)\n', to: '' }],
+    caughtBy: inStore('read-only', 'a session that is read-only from the start answers once'),
+  },
+  {
+    name: 'read-from-standby',
+    breaks: 'an operation ends with no row left: a worker reads from a standby that is behind',
+    edits: [{ file: pool, from: 'if (this.#refusesReadOnly) throw', to: 'if (this.schema === undefined) throw' }],
+    caughtBy: inStore('read-only', 'a worker does not even read from a server that cannot write'),
+  },
+  {
+    name: 'listens-at-old-server',
+    breaks: 'a worker comes back after a failover: claims go out on a session that cannot write',
+    edits: [{ file: 'src/store/listen.ts', from: '        if (isReadOnly(error)) destroySocket(client)\n', to: '' }],
+    caughtBy: inStore('read-only', 'the connection that listens ends when its server cannot write'),
+  },
+  {
+    name: 'connection-for-life',
+    breaks: 'connections move with the name of the server: they are used for as long as they last',
+    edits: [{ file: pool, from: '      maxLifetimeSeconds: options.lifeSeconds ?? lifeSeconds,\n', to: '' }],
+    caughtBy: inStore('read-only', 'a connection is opened anew after its time'),
+  },
+  {
+    name: 'never-gives-up',
+    breaks: 'a worker that cannot work ends with an error: it waits for ever',
+    edits: [
+      { file: 'src/operations/worker.ts', from: 'if (untrustedMs >= giveUpMs) this', to: 'if (giveUpMs < 0) this' },
+    ],
+    caughtBy: {
+      file: 'test/faults/give-up.test.ts',
+      test: 'inside of another process it waits for better times, unless it is told not to',
+    },
+  },
+  {
+    name: 'pooler-by-luck',
+    breaks: 'limits stay out of shared sessions: a pooler is known only by sessions that happen to be shared',
+    edits: [
+      {
+        file: 'src/store/pooler.ts',
+        from: 'own.some((pid) => pid !== told) || other !== toldOther',
+        to: 'own.some((pid) => pid !== own[0] && told !== toldOther)',
+      },
+    ],
+    caughtBy: inStore('pooler', 'a pooler is recognized by the key that it gives'),
+  },
+  {
+    name: 'statement-mode',
+    breaks: 'a pooler that cannot run a transaction is refused',
+    edits: [{ file: 'src/store/pooler.ts', from: '  if (pooled) await refuseStatementMode(url)\n', to: '' }],
+    caughtBy: inStore('pooler', 'a pooler in statement mode is refused'),
+  },
+]
