@@ -10,7 +10,7 @@ interface Waiting<Item, Result> {
 }
 
 /** Sends items in one statement, which waits for locks for at most so long. */
-export type Send<Item, Result> = (items: Item[], lockMs: number) => Promise<Result[]>
+type Send<Item, Result> = (items: Item[], lockMs: number) => Promise<Result[]>
 
 interface CoalescerOptions {
   /** Items per statement. */

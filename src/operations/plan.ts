@@ -6,10 +6,10 @@ import * as operations from '../store/operations.ts'
 import type { Pool } from '../store/pool.ts'
 import type { Json } from '../std/json.ts'
 import { checkScope } from '../targets/change.ts'
-import { readKey, resolveCursor, type Cursor } from '../targets/cursor.ts'
+import { checkOrder, readKey, resolveCursor, type Cursor } from '../targets/cursor.ts'
 import { checkForeign, checkSettable, checkZone, describeTable } from '../targets/table.ts'
 import { problemOfWalk } from '../targets/sparse.ts'
-import { checkOrder, lastKey, type Walk } from '../targets/window.ts'
+import { lastKey, type Walk } from '../targets/window.ts'
 import { findAround } from './preflight/around.ts'
 import type { Changes } from './preflight/changes.ts'
 import { checkUp, type CheckUp } from './preflight/check.ts'
@@ -56,11 +56,11 @@ export async function plan(
   checkZone(shape, definition.changes.timed)
   const problems: SluiceError[] = []
   const cursor = resolveCursor(shape, definition.cursor, (problem) => problems.push(problem))
+  await checkOrder(checks, shape.qualifiedName, cursor)
   const startedAt = new Date().toISOString()
   const scope = bound.scope(startedAt)
   if (scope !== undefined) await checkScope(checks, shape.qualifiedName, scope)
   const walk = walkBy({ table: shape.qualifiedName, cursor }, { carve: definition.carve, scope })
-  await checkOrder(checks, walk)
   if (walk.only !== undefined) {
     const problem = await checks.transaction((transaction) => problemOfWalk(transaction, walk))
     if (problem !== undefined) problems.push(problem)

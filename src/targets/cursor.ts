@@ -76,6 +76,21 @@ function problemOfIndexes(table: TableShape, names: readonly string[]): SluiceEr
   })
 }
 
+/** Refuses types that an index can sort and nobody can compare. It does not touch the table, which may be locked. */
+export async function checkOrder(connection: Connection, table: string, { columns, types }: Cursor): Promise<void> {
+  const nothing = types.map((type) => `null::${type}`).join(', ')
+  try {
+    await connection.query(`select (${nothing}) > (${nothing})`, [])
+  } catch (error) {
+    if (sqlstate(error) !== '42883') throw error
+    throw new SluiceError('CURSOR_INVALID', {
+      message: `${table} cannot be walked by (${columns.join(', ')}): values of type ${types.join(', ')} have no order. Name other columns of a unique index as cursor.`,
+      details: { table, cursor: columns },
+      cause: error,
+    })
+  }
+}
+
 /** A column name, quoted for SQL. */
 export function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
@@ -106,8 +121,8 @@ export function joinKey(key: readonly string[]): string {
  */
 export function isFoundByText({ columns, types }: Cursor, of = ''): Sql {
   const parts = columns.map((name, i) => {
-    const column = of + quote(name)
-    return `(${plainText(column, types[i] ?? '')})::${types[i]} = ${column}`
+    const value = of + quote(name)
+    return `(${plainText(value, types[i] ?? '')})::${types[i]} = ${value}`
   })
   return raw(`(${parts.join(' and ')})`)
 }

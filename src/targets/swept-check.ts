@@ -59,9 +59,10 @@ function planning(connection: StoreConnection): StoreConnection {
   }
 }
 
+const word = (text: string, type: string): Sql => sql`${text}::text::${raw(type)}`
+
 /** Planning does not look at the words of a status, nor whether a nonce fits its column. */
 async function tryWords(connection: StoreConnection, { status, nonce, worker, from, to }: Marks): Promise<void> {
-  const word = (text: string, type: string): Sql => sql`${text}::text::${raw(type)}`
   const words = [word(from, status.type), word(to, status.type), word(randomUUID(), nonce.type)]
   if (worker !== undefined) words.push(word(randomUUID(), worker.type))
   const query = sql`select ${join(words)}`

@@ -112,20 +112,14 @@ export async function describeTable(connection: Connection, table: string): Prom
   }
 }
 
-/** Refuses columns that an update could not set. */
+/** Refuses columns that an update cannot set. */
 export function checkSettable({ qualifiedName, columns }: TableShape, names: readonly string[]): void {
-  for (const name of names) {
-    const column = columns.find((candidate) => candidate.name === name)
-    if (column !== undefined && column.generated !== true) continue
-    const problem =
-      column === undefined
-        ? `There is no column "${name}" in ${qualifiedName}, so it cannot be set.${didYouMean(
-            name,
-            columns.map((known) => known.name),
-          )}`
-        : `The database computes the column "${name}" of ${qualifiedName}, so nobody else can set it. Set the columns that it is computed from.`
-    throw new SluiceError('TABLE_INVALID', { message: problem, details: { table: qualifiedName, column: name } })
-  }
+  const computed = columns.find(({ name, generated }) => generated === true && names.includes(name))
+  if (computed === undefined) return
+  throw new SluiceError('TABLE_INVALID', {
+    message: `The database computes the column "${computed.name}" of ${qualifiedName}, so nobody else can set it. Set the columns that it is computed from.`,
+    details: { table: qualifiedName, column: computed.name },
+  })
 }
 
 /** Refuses a zone for a column whose values say by themselves when they were. */

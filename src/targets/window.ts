@@ -1,8 +1,6 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag'
-import { SluiceError } from '../errors.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Key } from '../store/operations.ts'
-import { sqlstate } from '../store/sqlstate.ts'
 import { columnList, keyText, quote, type Cursor } from './cursor.ts'
 
 /** A table and the order in which it is walked. */
@@ -37,23 +35,6 @@ function compare(cursor: Cursor, operator: '>' | '<=', key: Key): Sql {
 /** The rows of a window that the walk steps on. */
 export function onWalk(walk: Walk, window: KeyWindow): Sql {
   return walk.only === undefined ? within(walk, window) : sql`${within(walk, window)} and (${walk.only})`
-}
-
-/** Has the server plan a step of the walk: types that it can sort by an index but not compare cannot be walked. */
-export async function checkOrder(connection: Connection, walk: Walk): Promise<void> {
-  const nowhere = walk.cursor.columns.map(() => null) as unknown as Key
-  const query = sql`explain select from ${raw(walk.table)} where ${within(walk, { lower: nowhere, upper: nowhere })}`
-  try {
-    await connection.query(query.text, query.values)
-  } catch (error) {
-    if (sqlstate(error) !== '42883') throw error
-    const { columns, types } = walk.cursor
-    throw new SluiceError('CURSOR_INVALID', {
-      message: `${walk.table} cannot be walked by (${columns.join(', ')}): values of type ${types.join(', ')} have no order. Name other columns of a unique index as cursor.`,
-      details: { table: walk.table, cursor: columns },
-      cause: error,
-    })
-  }
 }
 
 /** The last key of the table, or null when it has no row. */

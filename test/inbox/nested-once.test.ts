@@ -22,14 +22,15 @@ const note = async ({ tx }: OnceContext, text: string): Promise<string> => {
   return text
 }
 
+const outer = (n: number): Promise<string> =>
+  at.sluice.once(`outer ${n}`, async (context) => {
+    await note(context, `outer ${n}`)
+    const inner = await at.sluice.once(`inner ${n}`, (inside) => note(inside, `inner ${n}`))
+    const deepest = await at.sluice.once(`deepest ${n}`, () => at.sluice.once(`bottom ${n}`, () => n))
+    return `${inner} ${deepest}`
+  })
+
 test('work may be done once inside of other work, also by more callers than there are connections', async () => {
-  const outer = (n: number): Promise<string> =>
-    at.sluice.once(`outer ${n}`, async (context) => {
-      await note(context, `outer ${n}`)
-      const inner = await at.sluice.once(`inner ${n}`, (inside) => note(inside, `inner ${n}`))
-      const deepest = await at.sluice.once(`deepest ${n}`, () => at.sluice.once(`bottom ${n}`, () => n))
-      return `${inner} ${deepest}`
-    })
   const callers = Array.from({ length: 40 }, (_, n) => n)
   expect(await Promise.all(callers.map(outer))).toEqual(callers.map((n) => `inner ${n} ${n}`))
   expect(await notes(db)).toHaveLength(80)

@@ -95,6 +95,7 @@ test('spans and metrics have the names of the convention, and never what a job i
     'sluice.batch.duration',
     'sluice.batch.size',
     'sluice.health.state',
+    'sluice.operation.failures',
     'sluice.operation.rows',
     'sluice.queue.depth',
     'sluice.queue.oldest_age',

@@ -94,13 +94,14 @@ test('a comment at the end of what a sweep is made of swallows nothing of what f
   ])
 })
 
+const args = (row: Record<string, unknown>): { id: number } => ({ id: Number(row['id']) })
+
 test.each([
   ['condition', { table: 'people', where: sql`old -- those only`, olderThan: '1h', by: 'at' } as const],
   ['select', sql`select * from people where old -- those only`],
 ])('a comment at the end of the %s of a reconciler swallows nothing of what follows', async (_, find) => {
   await using db = await people()
   const job = defineJob({ name: 'visit', args: z.object({ id: z.number() }), unique: {}, perform: () => undefined })
-  const args = (row: Record<string, unknown>): { id: number } => ({ id: Number(row['id']) })
   const reconciler = defineReconciler({ name: 'visits', find, job, args, every: '1h' })
   await using sluice = new Sluice({ database: db.workerUrl, jobs: [job], reconcilers: [reconciler] })
   expect(await sluice.reconcilers.run(reconciler)).toMatchObject({ found: 10, enqueued: 10 })
