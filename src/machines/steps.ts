@@ -155,7 +155,7 @@ export function cancelled(
   { key, from, to }: { key: string; from: string; to: string },
 ): SluiceError {
   return new SluiceError('MACHINE_STATE', {
-    message: `The row ${key} of ${place.table} stays in "${from}", though "${name}" has moved it to "${to}": a trigger, a rule or a policy cancels the update. Let it pass; until then the work of "${from}" is repeated, with the same idempotency key, whenever the machine looks for rows that are stuck.`,
+    message: `The row ${key} of ${place.table} stays in "${from}", though "${name}" has moved it to "${to}": a trigger, a rule or a policy cancels the update. Let it pass; until then the work is repeated, with the same idempotency key, whenever the machine looks for stuck rows.`,
     details: { machine: name, key, from, to },
   })
 }

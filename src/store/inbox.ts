@@ -1,5 +1,5 @@
 import type { Json } from '../std/json.ts'
-import { list, lockLimit, statement } from './statement.ts'
+import { list, statement } from './statement.ts'
 
 /** A message on its way in. */
 export interface NewMessage {
@@ -40,7 +40,7 @@ export const receive = statement<ReceiveOrder, ReceivedRow>(
 export const receiveAlone = statement<ReceiveOrder & { lockMs: number }, ReceivedRow>(
   'inbox.receiveAlone',
   `select r.at, r.id, r.duplicate, r.differs
-   from ${lockLimit('$9')}
+   from (select set_config('lock_timeout', $9, true) as lock_limit offset 0) l
    cross join lateral
      sluice.inbox_receive($1, $2, $3, $4, $5, $6, $7, $8 and l.lock_limit is not null) r`,
   (order) => [...receiveValues(order), `${order.lockMs}`],

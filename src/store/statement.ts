@@ -27,14 +27,6 @@ export function statement<P, R>(
   }
 }
 
-/**
- * A relation `l` that limits how long a statement of its own transaction waits for a lock. What must heed the limit uses
- * `l.lock_limit`, so that it comes later.
- */
-export function lockLimit(parameter: string): string {
-  return `(select set_config('lock_timeout', ${parameter}, true) as lock_limit offset 0) l`
-}
-
 /** An array of numbers as the database reads it: the driver would look at each element for quotes. */
 export function list(numbers: readonly (number | string)[]): string {
   return `{${numbers.join(',')}}`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { onClient } from '../support/database.ts'
 import { planned } from '../../src/index.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import { mendBatch } from '../../src/store/job-batches.ts'
 import { openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
@@ -101,7 +101,7 @@ test('a batch is not recounted while another transaction counts one of its membe
   await using mender = await openClient(at.db.url)
   // It must not wait at all; this ends the wait of one that does.
   await mender.query(`set lock_timeout = '2s'`)
-  expect(await mendBatch(onConnection(mender, 'sluice'), { id, keepDays: 7 })).toEqual([{ news: [] }])
+  expect(await mendBatch(onClient(mender), { id, keepDays: 7 })).toEqual([{ news: [] }])
   await counter.query('commit')
   expect(await batches.get(id)).toMatchObject({ state: 'sealed', total: 2, failed: 1, waiting: 1 })
 })
@@ -115,7 +115,7 @@ test('counters that run ahead do not end a batch that has members left, and a re
   await jobs.discard(members[0]?.id ?? 0)
   expect(await batches.get(id)).toMatchObject({ state: 'sealed', callbacks: [{ jobId: null }, { jobId: null }, {}] })
   await using client = await openClient(at.db.workerUrl)
-  await mendBatch(onConnection(client, 'sluice'), { id, keepDays: 7 })
+  await mendBatch(onClient(client), { id, keepDays: 7 })
   expect(await batches.get(id)).toMatchObject({ state: 'sealed', total: 2, succeeded: 0, failed: 1, waiting: 1 })
   await jobs.discard(members[1]?.id ?? 0)
   expect(await batches.get(id)).toMatchObject({ state: 'failed', total: 2, failed: 2 })
@@ -127,7 +127,7 @@ test('a recount ends a batch whose last member left no trace', async () => {
   const { id } = await batches.run([planned(plain, undefined, later)], callbacks(1))
   await at.db.query('delete from sluice.job')
   await using client = await openClient(at.db.workerUrl)
-  await mendBatch(onConnection(client, 'sluice'), { id, keepDays: 7 })
+  await mendBatch(onClient(client), { id, keepDays: 7 })
   const called = [{ jobId: null }, { kind: 'complete', jobId: expect.any(Number) }, { jobId: null }]
   expect(await batches.get(id)).toMatchObject({ state: 'failed', total: 1, failed: 1, callbacks: called })
 })

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
 import { keepJobs } from '../../src/jobs/chores.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import { unclaim } from '../../src/store/jobs/claim.ts'
 import { quarantinePoison, rescueJobs } from '../../src/store/jobs/rescue.ts'
 import { held, postpone } from '../../src/store/jobs/settle.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { onClient, testDatabase, type TestDatabase } from '../support/database.ts'
 import { EventLog } from '../support/events.ts'
 import { claimedJobs, jobWorker, openClient } from '../support/jobs.ts'
 import { claimByHand } from './claim-by-hand.ts'
@@ -75,7 +74,7 @@ test('a sweep leaves a job that a transaction has locked to the next sweep, and 
   await stalled.query('begin')
   await stalled.query('select from sluice.job where id = $1 for update', [first])
 
-  const store = onConnection(sweeper, 'sluice')
+  const store = onClient(sweeper)
   expect(await rescueJobs(store, { leaseMs })).toMatchObject([{ id: String(second) }])
 
   // Without its claim the new job would look as if nobody had it.

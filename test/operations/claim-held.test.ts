@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
+import { onClient } from '../support/database.ts'
 import { backfill, defineOperation } from '../../src/index.ts'
 import { runBatch } from '../../src/operations/run.ts'
 import { CheckpointMoved, ClaimLost, runSubBatch, type NextWindow } from '../../src/operations/sub-batch.ts'
 import { rescue } from '../../src/store/batches.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import { openClient } from '../support/jobs.ts'
 import { counters } from '../support/working.ts'
 import { claimFirst } from './claimed.ts'
@@ -21,7 +21,7 @@ test('a batch is not rescued while one of its sub-batches is open', async () => 
     ...shape,
     async perform({ batch }) {
       const changed = await batch.update(sql`n = n + 1`)
-      rescued = await rescue(onConnection(other, 'sluice'))
+      rescued = await rescue(onClient(other))
       return changed
     },
   })

@@ -74,12 +74,6 @@ describe('a mistake is told before anything is written', () => {
       'SCOPE_INVALID',
       'syntax error',
     ],
-    [
-      'a scope that comments the rest out',
-      { table: 'events', scope: () => sql`kind = 'x' -- ` },
-      'SCOPE_INVALID',
-      'syntax error',
-    ],
     ['a scope with an unknown column', { table: 'events', scope: () => sql`color = 'x'` }, 'SCOPE_INVALID', 'color'],
     [
       'a scope with a wrong type',

@@ -201,7 +201,7 @@ describe('errors', () => {
     await sluice.operations.start(addOne)
     await db.query('alter table counters rename to gone')
     await sluice.start()
-    expect(await events.event('operation.failed')).toMatchObject({ error: { code: '42P01' } })
+    expect(await events.event('operation.failed')).toMatchObject({ error: { code: 'TABLE_NOT_FOUND' } })
     await db.query('alter table gone rename to counters')
     await sluice.operations.start(addOne)
     await events.event('operation.finished')

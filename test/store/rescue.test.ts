@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { onClient } from '../support/database.ts'
 import { defineOperation } from '../../src/index.ts'
 import { rescue } from '../../src/store/batches.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { takeFirst } from '../support/taking.ts'
@@ -24,7 +24,7 @@ const nonce = (db: TestDatabase): Promise<string | null> => db.value('select non
 test('a batch is rescued when its lease has run out, and not before', async () => {
   await using db = await claimed()
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   const before = await nonce(db)
   expect(await rescue(by)).toEqual([])
   expect(await nonce(db)).toBe(before)
@@ -43,7 +43,7 @@ test('a rescue skips a batch that is being worked on', async () => {
   await db.query(expire)
   await holder.query('begin')
   await holder.query(renewed)
-  const rescued = rescue(onConnection(client, 'sluice'))
+  const rescued = rescue(onClient(client))
   const came = await overOrWaiting(db, rescued)
   await holder.query('commit')
   expect(await rescued).toEqual([])

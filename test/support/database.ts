@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
-import type { Connection } from '../../src/store/connection.ts'
+import type { Connection, StoreConnection } from '../../src/store/connection.ts'
 import { templateName, withDatabase, workerPassword } from './cluster.ts'
 
 /** A database of its own for one test, with our schema in it. */
@@ -49,6 +49,12 @@ export const asConnection = (db: TestDatabase): Connection => ({
     const rows = await db.query<Record<string, unknown>>(text, values)
     return { rows, rowCount: rows.length }
   },
+})
+
+/** A client as our statements need it, in a transaction or not. */
+export const onClient = (client: Connection): StoreConnection => ({
+  schema: 'sluice',
+  query: (text, values) => client.query(text, values),
 })
 
 function asWorker(url: string): string {

@@ -1,5 +1,5 @@
 import type { StoreConnection } from '../connection.ts'
-import { list, lockLimit, statement } from '../statement.ts'
+import { list, statement } from '../statement.ts'
 
 /** One job for `sluice.enqueue`, as documented for SQL callers. */
 export interface NewJob {
@@ -36,11 +36,11 @@ export const enqueue = statement<EnqueueOrder, EnqueuedRow>(
   ({ jobs, notify }) => [`[${jobs.map(jobText).join(',')}]`, notify],
 )
 
-/** The same where the statement is the whole transaction: nobody has to wait for its end, and it has a lock limit. */
+/** The same where the statement is the whole transaction: nobody has to wait for its end, and it has a lock limit, which comes first. */
 export const enqueueAlone = statement<EnqueueOrder & { lockMs: number }, EnqueuedRow>(
   'job.enqueueAlone',
   `select e.at, e.id, e.duplicate
-   from ${lockLimit('$3')}
+   from (select set_config('lock_timeout', $3, true) as lock_limit offset 0) l
    cross join lateral sluice.enqueue($1, $2 and l.lock_limit is not null, true, true) e`,
   ({ jobs, notify, lockMs }) => [`[${jobs.map(jobText).join(',')}]`, notify, `${lockMs}`],
 )
