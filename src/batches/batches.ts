@@ -21,7 +21,7 @@ import type { EnqueuedJob } from '../jobs/enqueue.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { reportBatches } from '../jobs/members.ts'
 import { storable } from '../std/storable.ts'
-import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
+import { onTransaction, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import { refuseStale, type Seen } from '../store/expected.ts'
 import { failedMembers, listBatches } from '../store/job-batch-views.ts'
@@ -68,7 +68,7 @@ export class Batches {
     const declaration = await declare(options)
     const database = await this.#deps.database()
     const { tx } = options
-    const connection = tx === undefined ? database.control : onConnection(tx, database.control.schema)
+    const connection = tx === undefined ? database.control : onTransaction(tx, database.control.schema)
     await learn(database, tx === undefined ? undefined : connection, declaration.callbacks)
     return this.#handle(await this.#record(connection, declaration, options), tx)
   }
@@ -86,7 +86,7 @@ export class Batches {
     const database = await this.#deps.database()
     const within = { declaration, jobs, options }
     if (options.tx !== undefined) {
-      const connection = onConnection(options.tx, database.control.schema)
+      const connection = onTransaction(options.tx, database.control.schema)
       await learn(database, connection, [...declaration.callbacks, ...jobs])
       const started = await this.#runIn(connection, within)
       this.#deps.jobs.entrance.hintSoon(database)
@@ -160,7 +160,7 @@ export class Batches {
 
   async #seal(id: number, tx: Connection | undefined): Promise<void> {
     const { control } = await this.#deps.database()
-    const connection = tx === undefined ? control : onConnection(tx, control.schema)
+    const connection = tx === undefined ? control : onTransaction(tx, control.schema)
     const [sealed] = await explained(id, () => store.sealBatch(connection, { id }))
     reportBatches(this.#deps.telemetry, sealed?.news ?? [])
     this.#deps.wake()

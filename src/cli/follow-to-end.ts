@@ -31,6 +31,8 @@ export async function followUnlessLeft(
   } catch (error) {
     if (signal.aborted) {
       view.end()
+      // The terminal has just written "^C".
+      if (output.live) output.stderr.write('\n')
       tellLeft(output, last)
     }
     throw error

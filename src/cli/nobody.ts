@@ -2,7 +2,7 @@ import type { OperationStatus, Sluice } from '../index.ts'
 import type { Output } from './output.ts'
 import { silentMs } from './worker-table.ts'
 
-/** Says that nobody works on an operation, and what to run: else a person waits for something that cannot happen. */
+/** Says that nobody works on an operation or job, and what to run: else a person waits for what cannot happen. */
 export async function warnOfNobody(
   output: Output,
   sluice: Sluice,

@@ -20,7 +20,7 @@ import { parseDuration, type Duration } from '../std/duration.ts'
 import { toJson, type Json } from '../std/json.ts'
 import { sleep } from '../std/sleep.ts'
 import { quoted } from '../std/storable.ts'
-import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
+import { onTransaction, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as store from '../store/inbox-once.ts'
 import { classify } from '../store/sqlstate.ts'
@@ -126,7 +126,7 @@ async function alone(task: Task, pool: Database['work']): Promise<unknown> {
 
 /** In the caller's transaction. A part of its own, so that the caller may survive a failure of the work. */
 async function within(tx: Connection, { order, work, database }: Task): Promise<unknown> {
-  const connection = onConnection(tx, database.control.schema)
+  const connection = onTransaction(tx, database.control.schema)
   await store.savepoint(connection)
   try {
     const stored = await takeOrRead(connection, order)

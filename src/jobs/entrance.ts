@@ -1,5 +1,5 @@
 import { errorRecord } from '../std/error-record.ts'
-import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
+import { onTransaction, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import {
   admit,
@@ -96,7 +96,7 @@ export class Entrance {
     record: (connection: StoreConnection) => Promise<T>,
   ): Promise<T> {
     const database = await this.#deps.database()
-    const connection = onConnection(tx, database.control.schema)
+    const connection = onTransaction(tx, database.control.schema)
     if (this.#unknown(jobs)) await this.#learnBeside(connection, database, jobs)
     const recorded = await record(connection)
     this.hintSoon(database)

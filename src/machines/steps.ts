@@ -154,8 +154,10 @@ export function cancelled(
   { name, place }: Pick<Shape, 'name' | 'place'>,
   { key, from, to }: { key: string; from: string; to: string },
 ): SluiceError {
+  const happened = `The row ${key} of ${place.table} stays in "${from}", though "${name}" has moved it to "${to}": a trigger, a rule or a policy cancels the update.`
+  const todo = `Let it pass. Until then the work of "${from}" is repeated, with the same idempotency key, whenever the machine looks for rows that are stuck.`
   return new SluiceError('MACHINE_STATE', {
-    message: `The row ${key} of ${place.table} stays in "${from}", though "${name}" has moved it to "${to}": a trigger, a rule or a policy cancels the update. Let it pass; until then the work is repeated, with the same idempotency key, whenever the machine looks for stuck rows.`,
+    message: `${happened} ${todo}`,
     details: { machine: name, key, from, to },
   })
 }

@@ -4,7 +4,6 @@ import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
 import { askApproval, refuse } from '../store/picking.ts'
 import { classify } from '../store/sqlstate.ts'
-import { resolveCursor } from '../targets/cursor.ts'
 import { describeTable } from '../targets/table.ts'
 import type { Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -49,7 +48,7 @@ export class Belonging {
   async #check(operation: OperationRow, definition: OperationDefinition): Promise<void> {
     const given = walkOf(operation)
     if (isSame(given, this.#walks.get(definition.name))) return
-    const own = await resolve(this.#deps.database.control, definition)
+    const own = await resolve(this.#deps.database.control, definition, given)
     this.#walks.set(definition.name, own)
     if (!isSame(given, own)) throw mismatch(definition.name, given, own)
   }
@@ -71,10 +70,12 @@ export class Belonging {
   }
 }
 
-async function resolve(connection: StoreConnection, { table, cursor }: OperationDefinition): Promise<Walk> {
-  const shape = await describeTable(connection, table)
-  // Whether an index is missing was for the start to say.
-  return { table: shape.qualifiedName, cursor: resolveCursor(shape, cursor, () => undefined) }
+/** Whether keys are unique and indexed was for the start to say; a primary key may be gone since then. */
+async function resolve(connection: StoreConnection, definition: OperationDefinition, given: Walk): Promise<Walk> {
+  const { qualifiedName, primaryKey, columns: known } = await describeTable(connection, definition.table)
+  const columns = definition.cursor ?? (primaryKey.length > 0 ? primaryKey : given.cursor.columns)
+  const types = columns.map((name) => known.find((column) => column.name === name)?.type ?? 'missing')
+  return { table: qualifiedName, cursor: { columns, types } }
 }
 
 function isSame(a: Walk, b: Walk | undefined): boolean {

@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag'
 import { SluiceError } from '../errors.ts'
+import { quoted } from '../std/storable.ts'
 import { isZone } from '../std/zone.ts'
 import { quote } from '../targets/cursor.ts'
 import type { OperationSpec } from './define.ts'
@@ -68,7 +69,7 @@ export function checkAge(
   }
   if (!isColumn(by)) refuse(preset, '"by" must name the column that holds the age of a row', { by })
   if (zone !== undefined && !isZone(zone)) {
-    refuse(preset, `"zone" must be a time zone such as "UTC" or "Europe/Berlin", not "${String(zone)}"`, { zone })
+    refuse(preset, `"zone" must be a time zone such as "UTC" or "Europe/Berlin", not ${quoted(zone)}`, { zone })
   }
 }
 

@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors.ts'
-import { onConnection, type Connection, type StoreConnection } from '../store/connection.ts'
+import { onTransaction, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import type { AuditSource } from '../store/audit.ts'
 import { underOurForms } from '../store/settings.ts'
@@ -60,7 +60,7 @@ export async function startOperation(
   { database, telemetry }: { database: Database; telemetry: Telemetry },
 ): Promise<StartedOperation> {
   const { tx, tenant, actor, min, max, force } = request.options
-  const connection = tx === undefined ? database.control : onConnection(tx, database.control.schema)
+  const connection = tx === undefined ? database.control : onTransaction(tx, database.control.schema)
   const { window = definition.window?.text ?? null } = request.options
   const args = storeArgs(definition.name, request.args)
   const labels = storeArgs(definition.name, { tenant, actor }) as { tenant?: string; actor?: string }

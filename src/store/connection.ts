@@ -19,11 +19,16 @@ export interface StoreConnection extends Connection {
   readonly schema: string
 }
 
-/**
- * Gives a user's own connection the schema of our tables, so that our statements can run in the user's transaction.
- * Refuses what is known not to be in one: each statement would commit by itself, and stay when the user rolls back.
- */
+/** Gives a connection the schema of our tables, so that our statements can run on it. */
 export function onConnection(connection: Connection, schema: string): StoreConnection {
+  return { schema, query: (text, values) => connection.query(text, values) }
+}
+
+/**
+ * The same for what a user gives as a transaction. Refuses what is known not to be in one: each statement would commit
+ * by itself, and stay when the user rolls back.
+ */
+export function onTransaction(connection: Connection, schema: string): StoreConnection {
   if (isPool(connection)) throw outside('is a pool: each of its statements may run on another connection')
   return {
     schema,

@@ -1,12 +1,8 @@
 import type { Timeouts } from './connection.ts'
 import { Pool } from './pool.ts'
-import { findPooler } from './pooler.ts'
+import { findPooler, type Pooler } from './pooler.ts'
 import { Replica } from './replica.ts'
 import { isUnreachable, unreachable } from './sqlstate.ts'
-
-/** What may stand between us and the server, and that it is to be found out. */
-export const poolers = ['auto', 'transaction', 'none'] as const
-export type Pooler = (typeof poolers)[number]
 
 /** Which database holds our tables, and the limits for talking to it. */
 export interface DatabaseOptions {

@@ -1,7 +1,10 @@
 import pg from 'pg'
 import { SluiceError } from '../errors.ts'
 import { answer, clientOptions } from './client.ts'
-import type { Pooler } from './database.ts'
+
+/** What may stand between us and the server, and that it is to be found out. */
+export const poolers = ['auto', 'transaction', 'none'] as const
+export type Pooler = (typeof poolers)[number]
 
 /** Whether a transaction pooler stands between us and the server; found out unless somebody says so. */
 export async function findPooler(url: string | undefined, given: Pooler = 'auto'): Promise<boolean> {

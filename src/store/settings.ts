@@ -81,9 +81,10 @@ export async function underOurForms<T>(connection: Connection, work: () => Promi
     const calls = names.map((name, i) => `set_config('${name}', $${i + 1}, true)`)
     await connection.query(`select ${calls.join(', ')}`, [...values])
   }
-  const asked = names.map((name) => `current_setting('${name}') as "${name}"`)
-  const { rows } = await connection.query(`select ${asked.join(', ')}`, [])
-  const theirs = names.map((name) => String(rows[0]?.[name]))
+  const asked = names.map((name) => `current_setting('${name}')`)
+  // As one text under one word: a library of the caller's may give columns other names, and read arrays its own way.
+  const { rows } = await connection.query(`select json_build_array(${asked.join(', ')})::text as theirs`, [])
+  const theirs = JSON.parse(String(rows[0]?.['theirs'])) as string[]
   await set(Object.values(forms))
   try {
     return await work()

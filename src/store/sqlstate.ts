@@ -28,6 +28,7 @@ const byState: Record<string, ErrorClass> = {
 const byClass: Record<string, ErrorClass> = {
   '08': 'connection',
   '53': 'hold',
+  '2D': 'fatal', // a procedure that would end our transaction
   '42': 'fatal',
   '3F': 'fatal',
   // Only who connects meets these: a role or a database that is not there yet after a restore, a password that changes.

@@ -1,56 +1,113 @@
-import type { AnyEvent } from './telemetry.ts'
+import type { AnyEvent, EventOf } from './telemetry.ts'
 
-interface Series {
-  /** When the last one of it was let through. */
-  shownAt: number
+/** An outage as the log has told of it. */
+interface Outage {
+  /** When a try failed last. */
+  failedAt: number
+  /** When the log said last that it goes on. */
+  toldAt: number
   leftOut: number
+  /** When each purpose was let through last. */
+  purposes: Map<string, number>
+  /** What was said to be wrong; a warning that ends so is about the same. */
+  reasons: Set<string>
 }
 
-/** Of what goes on and on, such as an outage, one line a minute is enough. */
+/** Of what goes on and on one line a minute is enough. */
 const againMs = 60_000
-/** Several slots of a process notice the same moment; later it is another outage. */
+/** Tries come every ten seconds at least; after so long without one it is another outage. */
+const overMs = 30_000
+/** Several slots of a process notice the same moment; a first try that fails later is news. */
 const sameMomentMs = 5_000
-const mostSeries = 100
+const most = 100
 
 /**
- * Thins out what a process says while its database is away: the first of each kind is let through, then one a minute,
- * each with the number of those before it that were left out. When the database is back, everything begins anew.
+ * Thins out what a process says while its database is away. Let through are the first `connection.lost` of each purpose,
+ * one a minute for all of them while it lasts, with the number of lines that were left out, and every
+ * `connection.restored`. Warnings for the same reason count as such lines; others that repeat themselves word for word
+ * are one a minute.
  */
 export class Repeats {
-  readonly #series = new Map<string, Series>()
+  #outage: Outage | undefined
+  /** Warnings, with when they were let through last and how often they were left out since. */
+  readonly #warnings = new Map<string, { at: number; leftOut: number }>()
 
-  /** How many like it were left out before this one; undefined: leave this one out, too. */
+  /** How many lines were left out before this one; undefined: leave this one out, too. */
   pass(event: AnyEvent, nowMs: number): number | undefined {
-    if (event.event === 'connection.restored') return this.#end()
-    const key = keyOf(event)
-    if (key === undefined) return 0
-    const series = this.#series.get(key)
-    const since = series === undefined ? Number.POSITIVE_INFINITY : nowMs - series.shownAt
-    const first = event.event === 'connection.lost' && event.payload.attempt === 1
-    if (since >= (first ? sameMomentMs : againMs)) return this.#show(key, nowMs)
-    if (series !== undefined) series.leftOut += 1
-    return undefined
+    switch (event.event) {
+      case 'connection.lost':
+        return this.#lost(event, nowMs)
+      case 'connection.restored':
+        return this.#restored()
+      case 'warning':
+        return this.#warned(event.payload.message, nowMs)
+      default:
+        return 0
+    }
   }
 
-  #show(key: string, nowMs: number): number {
-    const leftOut = this.#series.get(key)?.leftOut ?? 0
-    this.#series.delete(key)
-    this.#series.set(key, { shownAt: nowMs, leftOut: 0 })
-    // Messages may differ without end; the one that was shown longest ago is forgotten.
-    const [oldest] = this.#series.keys()
-    if (this.#series.size > mostSeries && oldest !== undefined) this.#series.delete(oldest)
+  #lost({ payload: { purpose, attempt, error } }: EventOf<'connection.lost'>, nowMs: number): number | undefined {
+    const outage = this.#on(nowMs) ?? {
+      failedAt: nowMs,
+      toldAt: nowMs,
+      leftOut: 0,
+      purposes: new Map<string, number>(),
+      reasons: new Set<string>(),
+    }
+    this.#outage = outage
+    outage.failedAt = nowMs
+    keep(outage.reasons, error.message)
+    const since = nowMs - (outage.purposes.get(purpose) ?? Number.NEGATIVE_INFINITY)
+    if (since === Number.POSITIVE_INFINITY || (attempt === 1 && since >= sameMomentMs)) {
+      outage.purposes.set(purpose, nowMs)
+      return 0
+    }
+    if (nowMs - outage.toldAt < againMs) {
+      outage.leftOut += 1
+      return undefined
+    }
+    outage.toldAt = nowMs
+    const { leftOut } = outage
+    outage.leftOut = 0
     return leftOut
   }
 
-  #end(): number {
-    const leftOut = [...this.#series.values()].reduce((sum, series) => sum + series.leftOut, 0)
-    this.#series.clear()
+  #restored(): number {
+    const leftOut = this.#outage?.leftOut ?? 0
+    this.#outage = undefined
     return leftOut
+  }
+
+  #warned(message: string, nowMs: number): number | undefined {
+    const outage = this.#on(nowMs)
+    const [, reason] = /: (.*)$/s.exec(message) ?? []
+    if (outage !== undefined && reason !== undefined) {
+      if (!outage.reasons.has(reason)) {
+        keep(outage.reasons, reason)
+        return 0
+      }
+      outage.leftOut += 1
+      return undefined
+    }
+    const before = this.#warnings.get(message)
+    if (before !== undefined && nowMs - before.at < againMs) {
+      before.leftOut += 1
+      return undefined
+    }
+    this.#warnings.delete(message)
+    this.#warnings.set(message, { at: nowMs, leftOut: 0 })
+    // Messages may differ without end; the one that was let through longest ago is forgotten.
+    const [oldest] = this.#warnings.keys()
+    if (this.#warnings.size > most && oldest !== undefined) this.#warnings.delete(oldest)
+    return before?.leftOut ?? 0
+  }
+
+  /** The outage, while it lasts. */
+  #on(nowMs: number): Outage | undefined {
+    return this.#outage !== undefined && nowMs - this.#outage.failedAt <= overMs ? this.#outage : undefined
   }
 }
 
-/** What makes two events alike; undefined: it stands for itself. */
-function keyOf(event: AnyEvent): string | undefined {
-  if (event.event === 'connection.lost') return `lost ${event.payload.purpose}`
-  return event.event === 'warning' ? `warning ${event.payload.message}` : undefined
+function keep(reasons: Set<string>, reason: string): void {
+  if (reasons.size < most) reasons.add(reason)
 }

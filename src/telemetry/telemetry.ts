@@ -1,7 +1,10 @@
 import type { EventName, Events } from './events.ts'
 
+/** An event of one name with its payload. */
+export type EventOf<N extends EventName> = { event: N; payload: Events[N] }
+
 /** What a subscriber to all events receives. */
-export type AnyEvent = { [N in EventName]: { event: N; payload: Events[N] } }[EventName]
+export type AnyEvent = { [N in EventName]: EventOf<N> }[EventName]
 
 /**
  * The one place where events pass. Emitting never throws and never waits: a broken subscriber must not harm the work

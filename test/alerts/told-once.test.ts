@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { lockAlerts, noteTold, saveAlerts, takeUntold, type Alert } from '../../src/store/alerts.ts'
 import { onConnection, type StoreConnection } from '../../src/store/connection.ts'
-import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
+import { onClient, asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
@@ -41,7 +41,7 @@ test('nobody judges while another process judges', async () => {
   await at.db.query(`update sluice.job set run_at = now() - interval '1 hour'`)
   await using other = await openClient(at.db.workerUrl)
   await other.query('begin')
-  expect(await lockAlerts(onConnection(other, 'sluice'))).toEqual([{ locked: true }])
+  expect(await lockAlerts(onClient(other))).toEqual([{ locked: true }])
   await sluice.alerts.check()
   expect(await at.db.value('select count(*)::int from sluice.alert')).toBe(0)
   await other.query('commit')
@@ -70,7 +70,7 @@ test('an alert that two processes want to tell of at the same moment goes to one
   await save(at.connection, true)
   await using other = await openClient(at.db.workerUrl)
   await other.query('begin')
-  expect(await takeUntold(onConnection(other, 'sluice'))).toHaveLength(1)
+  expect(await takeUntold(onClient(other))).toHaveLength(1)
   let answered = false
   const second = takeUntold(at.connection).finally(() => (answered = true))
   await until('the second waits or has its answer', async () => answered || isWaiting(at.db))

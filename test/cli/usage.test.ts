@@ -54,9 +54,9 @@ test('every command takes the global options, before and after its name', async 
   expect(after).toEqual(before)
 })
 
-test.each([['--version'], ['-v'], ['ops', '-v'], ['ops', 'start', '--version']])(
-  'sluice %s prints the release',
-  async (...words) => {
+test.each([[['--version']], [['-v']], [['ops', '-v']], [['ops', 'start', '--version']]])(
+  'sluice %j prints the release',
+  async (words) => {
     expect(await sluiceHere(words)).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
   },
 )

@@ -9,11 +9,10 @@ import {
   serverFinding,
   skewFinding,
 } from '../../src/health/doctor.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import { rightsOf } from '../../src/store/grants.ts'
 import { missingRights } from '../../src/store/server.ts'
 import { run, withDatabase } from '../support/cluster.ts'
-import { testDatabase } from '../support/database.ts'
+import { onClient, testDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 
@@ -104,7 +103,7 @@ test('each right that the script gives to a worker is missed when it is not ther
     await client.query('begin')
     await client.query(`revoke ${right} on ${kind} ${object} from sluice_worker`)
     await client.query('set local role test_worker')
-    const missing = await missingRights(onConnection(client, 'sluice'), rightsOf('worker'))
+    const missing = await missingRights(onClient(client), rightsOf('worker'))
     await client.query('rollback')
     if (missing.length !== 1 || missing[0]?.missing !== `${right} on ${name}`) overlooked.push(`${right} on ${object}`)
   }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { onConnection, type StoreConnection } from '../../src/store/connection.ts'
 import { lockLost, lookAfter, type WaitingMessage } from '../../src/store/inbox-chores.ts'
 import { take, unmark, type MessageRef } from '../../src/store/inbox.ts'
-import { asConnection, type TestDatabase } from '../support/database.ts'
+import { onClient, asConnection, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
@@ -55,7 +55,7 @@ test('a message is taken once, and a second job that is about to take it waits f
   await using at = await scene()
   await using first = await openClient(at.db.workerUrl)
   await first.query('begin')
-  expect(await take(onConnection(first, 'sluice'), at.ref)).toMatchObject([{ key: 'a', payload, there: true }])
+  expect(await take(onClient(first), at.ref)).toMatchObject([{ key: 'a', payload, there: true }])
   const second = take(at.connection, at.ref)
   await until('it waits', () => isWaiting(at.db))
   await first.query('commit')
@@ -103,7 +103,7 @@ test('a lost message is left to the worker that gives it a new job at this momen
   await using other = await openClient(at.db.workerUrl)
   await other.query('begin')
   const order = { inbox: at.ref.inbox, lost }
-  expect(await lockLost(onConnection(other, 'sluice'), order)).toHaveLength(1)
+  expect(await lockLost(onClient(other), order)).toHaveLength(1)
   expect(await lockLost(at.connection, order)).toEqual([])
   await other.query('rollback')
 })

@@ -7,30 +7,48 @@ import { until } from '../support/wait.ts'
 
 const plain = defineJob({ name: 'plain', perform: () => undefined })
 
-test.each(['start', 'success'] as const)(
-  'a transaction that met a taken unique key (until %s) and stays open holds nobody up',
-  async (freed) => {
-    await using db = await testDatabase()
-    const single = defineJob({ name: 'single', unique: { until: freed }, perform: () => sleep(200) })
-    await using worker = jobWorker(db, [single, plain])
-    const { id } = await worker.jobs.enqueue(single)
-    await using client = await openClient(db.url)
-    await client.query('begin')
+/** Somebody who met a taken unique key in a transaction that stays open, while others enqueue. */
+async function meeting(freed: 'start' | 'success') {
+  const db = await testDatabase()
+  const single = defineJob({ name: 'single', unique: { until: freed }, perform: () => sleep(200) })
+  const worker = jobWorker(db, [single, plain])
+  const { id } = await worker.jobs.enqueue(single)
+  const client = await openClient(db.url)
+  await client.query('begin')
+  const met = await worker.jobs.enqueue(single, undefined, { tx: client })
+  expect(met).toEqual({ id, duplicate: true })
+  await worker.jobs.enqueueMany(
+    plain,
+    Array.from({ length: 20 }, () => undefined),
+  )
+  await worker.sluice.start()
+  const close = async (): Promise<void> => {
+    await client.end()
+    await worker[Symbol.asyncDispose]()
+    await db[Symbol.asyncDispose]()
+  }
+  return { db, worker, client, id, [Symbol.asyncDispose]: close }
+}
 
-    const met = await worker.jobs.enqueue(single, undefined, { tx: client })
+test('a transaction that met a unique key which is freed by success, and stays open, holds nobody up', async () => {
+  await using at = await meeting('success')
+  await drained(at.db)
+  expect(at.worker.events.count('connection.lost')).toBe(0)
+  expect(await at.db.value('select count(*)::int from sluice.job_lock')).toBe(0)
+})
 
-    expect(met).toEqual({ id, duplicate: true })
-    await worker.jobs.enqueueMany(
-      plain,
-      Array.from({ length: 20 }, () => undefined),
-    )
-    await worker.sluice.start()
-    await drained(db)
-    expect(worker.events.count('connection.lost')).toBe(0)
-    expect(await db.value('select count(*)::int from sluice.job_lock')).toBe(0)
-    await client.query('rollback')
-  },
-)
+test('a transaction that met a unique key which is freed at the start, and stays open, holds up that job alone', async () => {
+  await using at = await meeting('start')
+  await until(
+    'the others have run',
+    async () => (await at.db.value('select count(*)::int from sluice.job_history')) === 20,
+  )
+  expect((await at.worker.jobs.get(at.id)).state).toBe('waiting')
+  await at.client.query('rollback')
+  await drained(at.db)
+  expect(at.worker.events.count('connection.lost')).toBe(0)
+  expect(await at.db.value('select count(*)::int from sluice.job_lock')).toBe(0)
+})
 
 test('a key that has expired and is being taken over keeps its old job from nothing', async () => {
   await using db = await testDatabase()

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import { takeTokens } from '../../src/store/jobs/claim.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { onClient, testDatabase, type TestDatabase } from '../support/database.ts'
 import { jobWorker, openClient } from '../support/jobs.ts'
 import { openStore, takerOf } from './store-by-hand.ts'
 import { overOrWaiting } from '../support/locks.ts'
@@ -49,7 +48,7 @@ test('two workers that take tokens at once do not get the same ones', async () =
   const queueId = await withRate(db)
   await using first = await openClient(db.workerUrl)
   await first.query('begin')
-  expect(await takeTokens(onConnection(first, 'sluice'), { queueId, wanted: 4 })).toEqual([{ granted: 4 }])
+  expect(await takeTokens(onClient(first), { queueId, wanted: 4 })).toEqual([{ granted: 4 }])
 
   const second = takeTokens(database.control, { queueId, wanted: 4 })
   await overOrWaiting(db, second)

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { defineJob, type JobDefinition } from '../../src/index.ts'
-import { signal } from '../inbox/ground.ts'
+import { signal as gateOf } from '../inbox/ground.ts'
 import { testDatabase } from '../support/database.ts'
 import { startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
@@ -9,7 +9,7 @@ import { patient } from './store-by-hand.ts'
 /** A transactional job that goes on until the gate is open, and how many of them ran at once at most. */
 function gated() {
   let [running, peak] = [0, 0]
-  const gate = signal()
+  const gate = gateOf()
   const job: JobDefinition<undefined> = defineJob({
     name: 'gated',
     transaction: true,

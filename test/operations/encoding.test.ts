@@ -5,6 +5,7 @@ import { expect, inject, test } from 'vitest'
 import { defineOperation, Sluice } from '../../src/index.ts'
 import { run, withDatabase } from '../support/cluster.ts'
 import { testProfile } from '../support/worker.ts'
+import { ended } from '../support/working.ts'
 
 /** A database that stores the letters of western Europe and no others. */
 async function latinDatabase(): Promise<AsyncDisposable & { url: string; value(text: string): Promise<unknown> }> {
@@ -46,7 +47,7 @@ test('an error is kept in a database that cannot store its text', async () => {
   await db.value('insert into counters (id) select generate_series(1, 20)')
   await sluice.start()
   const { id } = await sluice.operations.start(bad)
-  expect(await sluice.operations.wait(id, { everyMs: 50 })).toMatchObject({
+  expect(await ended(sluice, id)).toMatchObject({
     state: 'finished_with_quarantine',
     rowsChanged: 19,
   })

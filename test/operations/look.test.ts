@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
 import { nextLook } from '../../src/operations/batch-progress.ts'
-import { counters, working } from '../support/working.ts'
+import { counters, ended, working } from '../support/working.ts'
 
 test.each([
   ['reaches four times as far', { rows: 2_000, ms: 10 }, 8_000],
@@ -53,7 +53,7 @@ test('a scope that fails on some rows has these isolated and no others, though e
   await using _ = sluice
   await sluice.start()
   const { id } = await sluice.operations.start(operation)
-  expect(await sluice.operations.wait(id, { everyMs: 50 })).toMatchObject({
+  expect(await ended(sluice, id)).toMatchObject({
     state: 'finished_with_quarantine',
     rowsSeen: 5_000,
     rowsChanged: 1,

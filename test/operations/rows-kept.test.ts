@@ -3,7 +3,7 @@ import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import { backfill, defineOperation, expire, type OperationDefinition } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { counters, working } from '../support/working.ts'
+import { counters, ended, working } from '../support/working.ts'
 import { findingsOf } from './preflight-place.ts'
 
 const shape = { table: 'counters', batchSize: 200, subBatchSize: 100 } as const
@@ -34,9 +34,7 @@ async function outcome(db: TestDatabase, definition: OperationDefinition<undefin
   await using _ = sluice
   await sluice.start()
   const { id } = await sluice.operations.start(definition)
-  const { state, rowsSeen, rowsMatched, rowsChanged, rowsQuarantined } = await sluice.operations.wait(id, {
-    everyMs: 50,
-  })
+  const { state, rowsSeen, rowsMatched, rowsChanged, rowsQuarantined } = await ended(sluice, id)
   const keys = (await sluice.operations.quarantined(id)).map(({ upper_key: [key] }) => key)
   return { state, rowsSeen, rowsMatched, rowsChanged, rowsQuarantined, keys }
 }

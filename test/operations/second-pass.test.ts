@@ -3,7 +3,7 @@ import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import { defineOperation, type OperationDefinition, type Sluice } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { counters, working } from '../support/working.ts'
+import { counters, ended, working } from '../support/working.ts'
 
 interface Tried {
   /** Bad rows that were tried in the second pass. */
@@ -36,7 +36,7 @@ function marking(
 }
 
 const figures = async (sluice: Sluice, id: string): Promise<object> => {
-  const { state, rowsSeen, rowsChanged, rowsQuarantined } = await sluice.operations.wait(id, { everyMs: 50 })
+  const { state, rowsSeen, rowsChanged, rowsQuarantined } = await ended(sluice, id)
   return { state, rowsSeen, rowsChanged, rowsQuarantined }
 }
 const left = (db: TestDatabase, table: string): Promise<string[]> =>

@@ -6,7 +6,7 @@ import { runBatch } from '../../src/operations/run.ts'
 import { startFaultProxy, type LinkInfo } from '../support/fault-proxy/index.ts'
 import { silence } from '../support/silent-server.ts'
 import { alone } from '../support/worker.ts'
-import { counters, patient, working } from '../support/working.ts'
+import { counters, ended, patient, working } from '../support/working.ts'
 import { claimFirst } from './claimed.ts'
 
 const shape = { table: 'counters', batchSize: 400, subBatchSize: 100 } as const
@@ -28,7 +28,7 @@ test.each(['55000', '0A000', '42501'] as const)(
     await sluice.start()
     for (const definition of [inOne, inTransaction]) {
       const { id } = await sluice.operations.start(definition)
-      expect(await sluice.operations.wait(id, { everyMs: 50 })).toMatchObject({ state: 'finished', rowsChanged: 1_000 })
+      expect(await ended(sluice, id)).toMatchObject({ state: 'finished', rowsChanged: 1_000 })
     }
     expect(await db.value('select count(*)::int from counters where n <> 1 or not done')).toBe(0)
     const blind = events.payloads('probe.blind').filter(({ reason }) => reason.includes('refuses to tell'))

@@ -8,10 +8,8 @@ test.each([
   ['commit', 'commit', 50],
   ['rollback', 'rollback', 0],
   ['a new transaction', 'commit; begin', 50],
-  ['a procedure', 'call end_it()', 50],
 ])('an operation fails and says why when its work ends the transaction by %s', async (_, statement, changed) => {
   await using db = await counters(100)
-  await db.query(`create procedure end_it() language plpgsql as 'begin commit; end'`)
   const ends = defineOperation({
     name: 'ends',
     table: 'counters',
@@ -31,4 +29,19 @@ test.each([
   expect(await sluice.operations.get(id)).toMatchObject({ state: 'failed', rowsSeen: 0, rowsChanged: 0 })
   // What was committed is there once, and the rest was not touched.
   expect(await db.value('select sum(n)::int from counters')).toBe(changed)
+})
+
+test('a procedure that would end the transaction is refused by the server, and the operation fails with its words', async () => {
+  await using db = await counters(100)
+  await db.query(`create procedure end_it() language plpgsql as 'begin commit; end'`)
+  const ends = defineOperation({
+    name: 'ends',
+    table: 'counters',
+    perform: ({ batch }) => batch.query(sql`call end_it()`).then(() => undefined),
+  })
+  const { sluice, events } = working(db, [ends])
+  await using _s = sluice
+  await sluice.start()
+  await sluice.operations.start(ends)
+  expect(await events.event('operation.failed')).toMatchObject({ error: { code: '2D000' } })
 })

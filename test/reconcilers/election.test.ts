@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { onConnection, type StoreConnection } from '../../src/store/connection.ts'
 import { finish, hold, register, take, takeNow } from '../../src/store/reconcilers.ts'
-import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
+import { onClient, asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
@@ -33,7 +33,7 @@ test('of two workers that ask for an interval at the same moment one gets it', a
   await using at = await due()
   await using client = await openClient(at.db.workerUrl)
   await client.query('begin')
-  expect(await ask(onConnection(client, 'sluice'))).toEqual([{ name }])
+  expect(await ask(onClient(client))).toEqual([{ name }])
   let answered = false
   const second = ask(at.connection).finally(() => (answered = true))
   await until('the second waits or has its answer', async () => answered || isWaiting(at.db))

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
 import { defineJob, defineSchedule, type ScheduleDefinition } from '../../src/index.ts'
 import { settleNext, type SettleTools } from '../../src/schedules/settle.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import * as store from '../../src/store/schedules.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { onClient, testDatabase, type TestDatabase } from '../support/database.ts'
 import { liveJobs, openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
@@ -69,7 +68,7 @@ test('a tick that has a row starts nothing', async () => {
 test('a worker leaves a schedule alone while another starts a run of it', async () => {
   await using at = await scene()
   await using client = await openClient(at.db.workerUrl)
-  const other = onConnection(client, 'sluice')
+  const other = onClient(client)
   await client.query('begin')
   await store.lockAnyway(other, { name: 'hourly' })
   const { id } = await at.sluice.jobs.enqueue(report, undefined, { tx: client })
@@ -85,7 +84,7 @@ test('a worker leaves a schedule alone while another starts a run of it', async 
 test('a person who asks for a run waits for the one that is being started, and is refused', async () => {
   await using at = await scene()
   await using client = await openClient(at.db.workerUrl)
-  const other = onConnection(client, 'sluice')
+  const other = onClient(client)
   await client.query('begin')
   await store.lockAnyway(other, { name: 'hourly' })
   const { id } = await at.sluice.jobs.enqueue(report, undefined, { tx: client })
@@ -119,7 +118,7 @@ test('a run and the row of its tick commit in one transaction', async () => {
 test('the moment up to which a schedule is settled never goes back', async () => {
   await using at = await scene()
   await using client = await openClient(at.db.workerUrl)
-  const worker = onConnection(client, 'sluice')
+  const worker = onClient(client)
   const settledTo = (): Promise<Date> => at.db.value('select considered_to from sluice.schedule')
   const before = await settledTo()
   const earlier = new Date(before.getTime() - 60_000)

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineOperation } from '../../src/index.ts'
 import * as batches from '../../src/store/batches.ts'
 import type { StoreConnection } from '../../src/store/connection.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import { fail, hold, trip } from '../../src/store/lifecycle.ts'
 import { isolate } from '../../src/store/quarantine.ts'
-import type { TestDatabase } from '../support/database.ts'
+import { onClient, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { takeFirst } from '../support/taking.ts'
@@ -57,7 +56,7 @@ const state = (): Promise<object[]> =>
 test.each(Object.entries(transitions))('only the holder of a claim can %s', async (_, transition) => {
   const before = await state()
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   expect(await transition(by, { ...claim, nonce: stranger })).toEqual([])
   expect(await state()).toEqual(before)
   await client.query('begin')
@@ -75,7 +74,7 @@ test.each([
   await using thief = await openClient(db.workerUrl)
   for (const client of [carver, holder, thief]) await client.query('begin')
   await carver.query('select from sluice.operation for update')
-  const asked = transitions[name]?.(onConnection(holder, 'sluice'), claim)
+  const asked = transitions[name]?.(onClient(holder), claim)
   await until('the holder waits for the operation', () => isWaiting(db))
   let isTaken = false
   const taken = thief.query('update sluice.batch set nonce = $1', [stranger]).then(() => (isTaken = true))
@@ -93,7 +92,7 @@ test.each([
 
 test('only the claim that was rescued last can take its crash back, and once', async () => {
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   await client.query('begin')
   await client.query('update sluice.batch set crashes = 2')
   expect(await batches.survived(by, claim)).toEqual([])
@@ -104,7 +103,7 @@ test('only the claim that was rescued last can take its crash back, and once', a
 
 test('history names the claim that finished a batch, and no other', async () => {
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   const operationId = await db.value<string>('select operation_id from sluice.batch')
   await client.query('begin')
   await batches.finish(by, { ...claim, carveSize: null, tunedSize: null })

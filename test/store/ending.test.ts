@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { defineOperation, sql, type OperationDefinition } from '../../src/index.ts'
-import { onConnection } from '../../src/store/connection.ts'
 import { beginVerifying, cancel, finishDone, settleCancelling, settlePausing } from '../../src/store/lifecycle.ts'
 import { activate } from '../../src/store/picking.ts'
-import type { TestDatabase } from '../support/database.ts'
+import { onClient, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { counters, working } from '../support/working.ts'
 import { overOrWaiting } from '../support/locks.ts'
@@ -32,7 +31,7 @@ const walked = `update sluice.operation set status = 'active', fully_carved = tr
 test('an operation with a second pass finishes only after it', async () => {
   await using db = await counters(100)
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   await start(db, verified)
   await db.query(walked)
   expect.soft(await finishDone(by, { names }), 'before it has begun').toEqual([])
@@ -49,7 +48,7 @@ test('an operation with a second pass finishes only after it', async () => {
 test('a second pass begins only when the first is carved to its end and has no batch left', async () => {
   await using db = await counters(100)
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   const id = await start(db, verified)
   await db.query(walked)
   await addBatch(db, id)
@@ -62,7 +61,7 @@ test('a second pass begins only when the first is carved to its end and has no b
 test('an operation is neither finished, paused nor cancelled while one of its batches runs', async () => {
   await using db = await counters(100)
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   const id = await start(db, count)
   await db.query(walked)
   await addBatch(db, id)
@@ -77,7 +76,7 @@ test('an operation is neither finished, paused nor cancelled while one of its ba
 test('the statement that ends an operation frees its key and its table', async () => {
   await using db = await counters(100)
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   const id = await start(db, count)
   await activate(by, { id })
   await client.query('begin')
@@ -114,8 +113,8 @@ test('two operations cannot get the same table at the same moment', async () => 
   const ids = [await start(db, count), await start(db, defineOperation({ ...shape, name: 'other' }))]
   const [first = '', second = ''] = ids
   await one.query('begin')
-  expect(await activate(onConnection(one, 'sluice'), { id: first })).toHaveLength(1)
-  const late = activate(onConnection(other, 'sluice'), { id: second }).catch((error: unknown) => error)
+  expect(await activate(onClient(one), { id: first })).toHaveLength(1)
+  const late = activate(onClient(other), { id: second }).catch((error: unknown) => error)
   await overOrWaiting(db, late)
   await one.query('commit')
   expect(await late).toMatchObject({ code: '23505' })

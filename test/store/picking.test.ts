@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { defineOperation, type OperationDefinition } from '../../src/index.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
-import { onConnection, type StoreConnection } from '../../src/store/connection.ts'
+import type { StoreConnection } from '../../src/store/connection.ts'
 import type { OperationRow } from '../../src/store/operations.ts'
 import { activate, carve, claim, closeCarving, nextOperation, takeTurn } from '../../src/store/picking.ts'
-import type { TestDatabase } from '../support/database.ts'
+import { onClient, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { counters, working } from '../support/working.ts'
 import { overOrWaiting } from '../support/locks.ts'
@@ -52,7 +52,7 @@ test('two workers cannot carve the same range', async () => {
   await using db = await counters(100)
   await using one = await openClient(db.workerUrl)
   await using other = await openClient(db.workerUrl)
-  const [first, second] = [onConnection(one, 'sluice'), onConnection(other, 'sluice')]
+  const [first, second] = [onClient(one), onClient(other)]
   const operation = await active(db, first, twoLanes)
   await one.query('begin')
   expect(await carve(first, firstTen(operation))).toHaveLength(1)
@@ -66,7 +66,7 @@ test('two workers cannot carve the same range', async () => {
 test('carving refuses a stopped operation, another pass, and more batches than lanes', async () => {
   await using db = await counters(100)
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   const operation = await active(db, by, defineOperation(shape))
   await db.query(`update sluice.operation set status = 'pausing'`)
   expect.soft(await carve(by, firstTen(operation)), 'stopped').toEqual([])
@@ -82,7 +82,7 @@ test('carving refuses a stopped operation, another pass, and more batches than l
 test('a worker cannot close carving after another worker has carved further', async () => {
   await using db = await counters(100)
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   const operation = await active(db, by, twoLanes)
   expect(await carve(by, firstTen(operation))).toHaveLength(1)
   expect(await closeCarving(by, { operation })).toEqual([])
@@ -92,7 +92,7 @@ test('a worker cannot close carving after another worker has carved further', as
 test('a running batch cannot be claimed', async () => {
   await using db = await counters(100)
   await using client = await openClient(db.workerUrl)
-  const by = onConnection(client, 'sluice')
+  const by = onClient(client)
   const { id: operationId } = await active(db, by, twoLanes)
   await addReady(db, operationId, 1)
   expect(await claim(by, { operationId, ...lease })).toHaveLength(1)
@@ -103,7 +103,7 @@ test('a worker neither claims nor waits for a batch that another worker is claim
   await using db = await counters(100)
   await using one = await openClient(db.workerUrl)
   await using other = await openClient(db.workerUrl)
-  const [first, second] = [onConnection(one, 'sluice'), onConnection(other, 'sluice')]
+  const [first, second] = [onClient(one), onClient(other)]
   const { id: operationId } = await active(db, first, twoLanes)
   await addReady(db, operationId, 1)
   await one.query('begin')
@@ -120,7 +120,7 @@ test('workers that claim at the same moment stay within the lanes', async () => 
   await using db = await counters(100)
   await using one = await openClient(db.workerUrl)
   await using other = await openClient(db.workerUrl)
-  const [first, second] = [onConnection(one, 'sluice'), onConnection(other, 'sluice')]
+  const [first, second] = [onClient(one), onClient(other)]
   const { id: operationId } = await active(db, first, defineOperation(shape))
   await addReady(db, operationId, 2)
   await one.query('begin')

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
-import { openDatabase, type Pooler } from '../../src/store/database.ts'
-import { detectPooler } from '../../src/store/pooler.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { detectPooler, type Pooler } from '../../src/store/pooler.ts'
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy/index.ts'
 
 const timeouts = { statementMs: 500, lockMs: 300, idleInTransactionMs: 700 }

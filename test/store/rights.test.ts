@@ -76,7 +76,7 @@ const expected: Record<string, { functions: readonly string[]; tables: Record<st
       create_history_partitions create_inbox_partitions create_job_batch_partitions create_job_partitions
       create_sample_partitions create_schedule_partitions drop_history_partitions drop_inbox_partitions
       drop_job_batch_partitions drop_job_partitions drop_sample_partitions drop_schedule_partitions enqueue
-      enqueue_names enqueue_plain inbox_id inbox_receive lock_job_batch mend_job_batch open_job_batch record_act
+      enqueue_names enqueue_plain forget_acts forget_summaries inbox_receive lock_job_batch mend_job_batch open_job_batch record_act
       seal_job_batch start_operation write_samples`),
     tables: {
       ...all(
@@ -87,7 +87,10 @@ const expected: Record<string, { functions: readonly string[]; tables: Record<st
       ...all('si', 'job_attempt job_history schedule_tick server_life transition'),
       ...all('su', 'budget inbox_message'),
       ...all('sd', 'inbox_difference job_batch job_batch_addition job_batch_callback'),
-      ...all('siu', 'batch_history operation_summary quarantine reconciler recurring_mark schedule tenant_share'),
+      ...all(
+        'siu',
+        'batch_history claim_turn operation_summary quarantine reconciler recurring_mark schedule tenant_share',
+      ),
       ...all('sid', 'job_dead operation_history'),
       ...all('sud', 'inbox_key'),
       ...all(
@@ -98,7 +101,7 @@ const expected: Record<string, { functions: readonly string[]; tables: Record<st
     },
   },
   sluice_enqueue: {
-    functions: words(`admit_jobs enqueue enqueue_names enqueue_plain inbox_id inbox_receive open_job_batch
+    functions: words(`admit_jobs enqueue enqueue_names enqueue_plain inbox_receive open_job_batch
       seal_job_batch start_operation write_samples`),
     tables: {
       ...all(

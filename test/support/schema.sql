@@ -93,6 +93,11 @@ table budget with {fillfactor=50,autovacuum_vacuum_scale_factor=0,autovacuum_vac
   constraint budget_kind_check CHECK ((kind = ANY (ARRAY['rows'::text, 'wal'::text])))
   constraint budget_pkey PRIMARY KEY (kind)
   CREATE UNIQUE INDEX budget_pkey ON sluice.budget USING btree (kind)
+table claim_turn
+  id boolean not null default true
+  constraint claim_turn_id_check CHECK (id)
+  constraint claim_turn_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX claim_turn_pkey ON sluice.claim_turn USING btree (id)
 table disabled_operation
   name text not null
   reason text
@@ -368,6 +373,7 @@ table operation
   lanes_at timestamp with time zone not null default clock_timestamp()
   tunes_batches boolean not null default false
   tuned_size integer
+  approved boolean not null default false
   constraint operation_batch_size_check CHECK ((batch_size > 0))
   constraint operation_carve_check CHECK ((carve = ANY (ARRAY['dense'::text, 'sparse'::text])))
   constraint operation_carve_size_check CHECK ((carve_size > 0))
@@ -686,6 +692,7 @@ table sweep_claim with {autovacuum_vacuum_scale_factor=0,autovacuum_vacuum_thres
   error jsonb
   quarantined_at timestamp with time zone
   constraint sweep_claim_pkey PRIMARY KEY (sweep, key)
+  CREATE INDEX sweep_claim_nonce_idx ON sluice.sweep_claim USING btree (((nonce)::text))
   CREATE INDEX sweep_claim_quarantined_idx ON sluice.sweep_claim USING btree (sweep, quarantined_at) WHERE (quarantined_at IS NOT NULL)
   CREATE INDEX sweep_claim_waiting_idx ON sluice.sweep_claim USING btree (sweep, retry_at) WHERE ((worker_id IS NULL) AND (quarantined_at IS NULL))
   CREATE INDEX sweep_claim_worker_idx ON sluice.sweep_claim USING btree (sweep, worker_id) WHERE (worker_id IS NOT NULL)
@@ -737,9 +744,11 @@ function batch_members_back(p_tallies jsonb) returns jsonb security definer set 
 function batch_members_ended(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function call_back_job_batch(b sluice.job_batch, p_kind text) returns jsonb set {"search_path=pg_catalog, pg_temp"}
 function cancel_job_batch(p_id bigint, p_reason text) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
-function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_class_ids integer[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_life uuid, p_claims_floor bigint, OUT jobs text, OUT life uuid, OUT claims_floor bigint) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
+function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_classes text[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_life text, p_claims_floor bigint, OUT jobs text, OUT queues text, OUT missing boolean, OUT life text, OUT claims_floor bigint, OUT server_ms double precision) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], batches bigint[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function complete_member_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], news jsonb) set {"search_path=pg_catalog, pg_temp"}
+function completed_jobs(p_ids bigint[], p_claim_ids bigint[], p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(id bigint, claim_id bigint) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off}
+function count_completed_members(p_id bigint, p_since timestamp with time zone) returns bigint set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_inbox_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_batch_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
@@ -760,14 +769,15 @@ function end_waiting_jobs(p_ids bigint[], p_outcome text, p_reason text) returns
 function end_waiting_members(p_ids bigint[], p_outcome text, p_reason text, OUT touched jsonb, OUT news jsonb) returns record set {"search_path=pg_catalog, pg_temp"}
 function enqueue(jobs text, notify boolean, checked boolean, alone boolean) returns TABLE(at integer, id bigint, duplicate boolean) security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_names(p_classes text[], p_queues text[]) returns TABLE(kind text, name text, id integer) security definer set {"search_path=pg_catalog, pg_temp"}
-function enqueue_plain(p_class_ids integer[], p_queue_ids integer[], p_priorities smallint[], p_args text, p_notify boolean, OUT ids text) returns text security definer set {"search_path=pg_catalog, pg_temp"}
+function enqueue_plain(p_classes text[], p_queues text[], p_class_places integer[], p_queue_places integer[], p_priorities smallint[], p_args text, p_notify boolean, OUT ids text) returns text security definer set {"search_path=pg_catalog, pg_temp"}
 function enqueue_problem(x jsonb) returns text set {"search_path=pg_catalog, pg_temp",extra_float_digits=1}
 function failure_of(p_outcome text, p_reason text, p_error jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function forget_acts(keep_days integer, most integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function forget_summaries(keep_days integer, most integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function inbox_receive(p_inbox_ids integer[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
+function inbox_receive(p_inboxes text[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
+function job_batch_problem(s jsonb) returns text set {"search_path=pg_catalog, pg_temp"}
 function job_priority(name text) returns smallint
 function join_job_batch(p_id bigint, p_member bigint) returns sluice.job_batch set {"search_path=pg_catalog, pg_temp"}
 function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
@@ -787,7 +797,9 @@ function seal_job_batch(p_id bigint) returns jsonb security definer set {"search
 function set_aside_members(p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
 function settle_job_batch(p_id bigint, OUT news jsonb, OUT above jsonb) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off}
 function settle_job_batch_and_above(p_id bigint) returns jsonb set {"search_path=pg_catalog, pg_temp"}
+function start_operation(p_operation jsonb, p_who jsonb) returns TABLE(id uuid, created boolean) security definer set {"search_path=pg_catalog, pg_temp",quote_all_identifiers=off}
 function sum_counts(bigint[]) returns bigint[]
 function take_gauges(p_at timestamp with time zone, p_since interval) returns void set {"search_path=pg_catalog, pg_temp"}
 function tallies_by_batch(p_tallies jsonb) returns TABLE(batch bigint, succeeded integer, failed integer, died integer) set {"search_path=pg_catalog, pg_temp"}
+function wal_position() returns pg_lsn
 function write_samples(p_worker uuid, p_number bigint, p_counts jsonb, OUT taken boolean, OUT next_ms integer) returns record security definer set {"search_path=pg_catalog, pg_temp"}

@@ -1,4 +1,4 @@
-import { Sluice, type OperationDefinition, type SluiceConfig } from '../../src/index.ts'
+import { Sluice, type OperationDefinition, type OperationStatus, type SluiceConfig } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from './database.ts'
 import { EventLog } from './events.ts'
 import { patiently } from './patience.ts'
@@ -33,4 +33,9 @@ export function working(
   const events = new EventLog()
   sluice.onAny((event) => events.push(event))
   return { sluice, events }
+}
+
+/** An operation at its end, or as it is after a minute: one that stands still is seen as such. */
+export async function ended(sluice: Sluice, id: string): Promise<OperationStatus> {
+  return sluice.operations.wait(id, { everyMs: 50, signal: AbortSignal.timeout(patiently(60_000)) })
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { onClient } from '../support/database.ts'
 import { expect, test } from 'vitest'
-import { onConnection } from '../../src/store/connection.ts'
 import * as claims from '../../src/store/sweep-claims.ts'
 import { claimDue, claimOffered } from '../../src/sweeps/claim.ts'
 import { fresh } from '../../src/sweeps/breaker.ts'
@@ -46,7 +46,7 @@ test('a row that is isolated at the moment when it is finalized stays', async ()
   await other.query('begin')
   const error = { name: 'WorkerDied', message: 'silent' }
   const isolated = { sweep: sweep.name, key: ['p1'], nonce: owner.nonce, error, died: true }
-  expect(await claims.quarantineClaim(onConnection(other, 'sluice'), isolated)).toHaveLength(1)
+  expect(await claims.quarantineClaim(onClient(other), isolated)).toHaveLength(1)
   const finalised = finalise(at, owner, rows)
   await until('it waits', () => isWaiting(db))
   await other.query('commit')
@@ -99,7 +99,7 @@ test('a row that another worker claims at the same moment is left to that worker
   // It had the lock of the row until now, and commits after we have looked for due rows.
   const row = { key: ['p1'], generation: randomUUID(), version: null }
   const owner = { sweep: sweep.name, workerId: randomUUID(), nonce: randomUUID() }
-  await claims.insertClaims(onConnection(other, 'sluice'), { ...owner, rows: [row] })
+  await claims.insertClaims(onClient(other), { ...owner, rows: [row] })
   const claimed = claimDue(at, 1)
   await until('it waits', () => isWaiting(db))
   await other.query('commit')

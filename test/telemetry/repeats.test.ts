@@ -25,11 +25,26 @@ function outage(repeats: Repeats, from: number, to: number): [second: number, pu
   return shown
 }
 
-test('of an outage each purpose says the first try that failed, then one a minute with the number of the others', () => {
+test('of an outage each purpose says the first try that failed, then one line a minute says how many were left out', () => {
   const shown = outage(new Repeats(), 0, 600)
   expect(shown.slice(0, purposes.length)).toEqual(purposes.map((purpose) => [0, purpose, 0]))
-  expect(shown.slice(purposes.length, 2 * purposes.length)).toEqual(purposes.map((purpose) => [60, purpose, 59]))
-  expect(shown).toHaveLength(10 * purposes.length)
+  expect(shown.slice(purposes.length, purposes.length + 2)).toEqual([
+    [60, 'control', 59 * purposes.length],
+    [120, 'control', 60 * purposes.length - 1],
+  ])
+  expect(shown).toHaveLength(purposes.length + 9)
+})
+
+test('warnings for the reason of an outage are part of it, others are not', () => {
+  const repeats = new Repeats()
+  outage(repeats, 0, 1)
+  const said = (message: string): number | undefined => repeats.pass(warning(message), 1_000)
+  expect(said(`Sweep failed: ${error.message}`)).toBeUndefined()
+  expect(said('Sweep failed: no permission')).toBe(0)
+  expect(said('Upkeep failed: no permission')).toBeUndefined()
+  expect(said('something else')).toBe(0)
+  expect(repeats.pass(restored, 2_000)).toBe(2)
+  expect(said(`Sweep failed: ${error.message}`)).toBe(0)
 })
 
 test('the end of an outage is told with the number of lines that were left out, and the next one begins anew', () => {
@@ -42,7 +57,8 @@ test('the end of an outage is told with the number of lines that were left out, 
 
 test('slots that notice the same moment are one line, an outage some seconds later is another', () => {
   const repeats = new Repeats()
-  expect([0, 0, 3, 6_000].map((ms) => repeats.pass(lost('control', 1), ms))).toEqual([0, undefined, undefined, 2])
+  expect([0, 0, 3, 6_000].map((ms) => repeats.pass(lost('control', 1), ms))).toEqual([0, undefined, undefined, 0])
+  expect(repeats.pass(restored, 7_000)).toBe(2)
 })
 
 test('a warning that repeats itself word for word is one a minute, others are all there', () => {

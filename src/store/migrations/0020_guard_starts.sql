@@ -11,6 +11,8 @@ create function sluice.start_operation(p_operation jsonb, p_who jsonb) returns t
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
+-- Names are compared as we write them, whatever the caller's session does.
+set quote_all_identifiers = off
 as $$
 #variable_conflict use_column
 declare

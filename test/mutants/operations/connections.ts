@@ -3,7 +3,8 @@ import type { Mutant } from '../mutant.ts'
 const pool = 'src/store/pool.ts'
 const settings = 'src/store/settings.ts'
 const inStore = (file: string, test: string): Mutant['caughtBy'] => ({ file: `test/store/${file}.test.ts`, test })
-const ours = inStore('pool', 'sessions have our settings, whatever the database says')
+const ours = (pooled: boolean): Mutant['caughtBy'] =>
+  inStore('pool', `sessions have our settings, whatever the database says; behind a pooler: ${pooled}`)
 
 /** What a session must be before anything is done on it. */
 export const connections: readonly Mutant[] = [
@@ -11,7 +12,7 @@ export const connections: readonly Mutant[] = [
     name: 'default-isolation',
     breaks: 'claims and counts are read committed: sessions keep the isolation of the database',
     edits: [{ file: settings, from: "  default_transaction_isolation: 'read committed',\n", to: '' }],
-    caughtBy: ours,
+    caughtBy: ours(false),
   },
   {
     name: 'transaction-isolation',
@@ -28,7 +29,7 @@ export const connections: readonly Mutant[] = [
     edits: [
       { file: pool, from: 'if (!this.#options.pooled) return this.alone', to: 'if (this.schema) return this.alone' },
     ],
-    caughtBy: ours,
+    caughtBy: ours(true),
   },
   {
     name: 'short-keys-in-caller',
@@ -40,37 +41,52 @@ export const connections: readonly Mutant[] = [
         to: 'tx === undefined ? prepare() : prepare()',
       },
     ],
-    caughtBy: inStore('odd-settings', 'keys are read in a transaction of the caller with all their digits'),
+    caughtBy: inStore(
+      'odd-settings',
+      'keys are read in a transaction of the caller with all their digits, and its settings come back',
+    ),
   },
   {
     name: 'read-only-kept-by-statement',
     breaks: 'a worker comes back after a failover: a session that cannot write returns to the pool',
     edits: [{ file: pool, from: '  if (isReadOnly(error)) return false\n', to: '' }],
-    caughtBy: inStore('read-only', 'a session that turns out to be read-only is not used again'),
+    caughtBy: inStore(
+      'read-only',
+      'a session that turns out to be read-only is not used again; behind a pooler: false',
+    ),
   },
   {
     name: 'read-only-kept-by-transaction',
     breaks: 'a worker comes back after a failover: a session that cannot write returns to the pool',
     edits: [{ file: pool, from: ' && !isReadOnly(error)', to: '' }],
-    caughtBy: inStore('read-only', 'a session that turns out to be read-only is not used again'),
+    caughtBy: inStore(
+      'read-only',
+      'a session that turns out to be read-only is not used again; behind a pooler: false',
+    ),
   },
   {
     name: 'read-only-kept-from-start',
     breaks: 'a worker comes back after a failover: a session that only reads stays with the old server for ever',
     edits: [{ file: pool, from: '    this.#readOnly.add(client)\n', to: '' }],
-    caughtBy: inStore('read-only', 'a session that is read-only from the start answers once'),
+    caughtBy: inStore(
+      'read-only',
+      'a session that is read-only from the start answers once, so that the next goes to where the server is by then',
+    ),
   },
   {
     name: 'read-from-standby',
     breaks: 'an operation ends with no row left: a worker reads from a standby that is behind',
     edits: [{ file: pool, from: 'if (this.#refusesReadOnly) throw', to: 'if (this.schema === undefined) throw' }],
-    caughtBy: inStore('read-only', 'a worker does not even read from a server that cannot write'),
+    caughtBy: inStore(
+      'read-only',
+      'a worker does not even read from a server that cannot write; behind a pooler: false',
+    ),
   },
   {
     name: 'listens-at-old-server',
     breaks: 'a worker comes back after a failover: claims go out on a session that cannot write',
     edits: [{ file: 'src/store/listen.ts', from: '        if (isReadOnly(error)) destroySocket(client)\n', to: '' }],
-    caughtBy: inStore('read-only', 'the connection that listens ends when its server cannot write'),
+    caughtBy: inStore('read-only', 'the connection that listens ends when its server cannot write, and after its time'),
   },
   {
     name: 'connection-for-life',
@@ -99,12 +115,15 @@ export const connections: readonly Mutant[] = [
         to: 'own.some((pid) => pid !== own[0] && told !== toldOther)',
       },
     ],
-    caughtBy: inStore('pooler', 'a pooler is recognized by the key that it gives'),
+    caughtBy: inStore(
+      'pooler',
+      'a pooler is recognized by the key that it gives, also where each client seems to have a server to itself',
+    ),
   },
   {
     name: 'statement-mode',
     breaks: 'a pooler that cannot run a transaction is refused',
     edits: [{ file: 'src/store/pooler.ts', from: '  if (pooled) await refuseStatementMode(url)\n', to: '' }],
-    caughtBy: inStore('pooler', 'a pooler in statement mode is refused'),
+    caughtBy: inStore('pooler', 'a pooler in statement mode is refused; configured as auto'),
   },
 ]

@@ -149,15 +149,6 @@ export const reports: readonly Mutant[] = [
     },
   },
   {
-    name: 'audit-kept-for-ever',
-    breaks: 'the audit has a retention: nobody forgets anything',
-    edits: [{ file: 'src/operations/chores.ts', from: 'if (due) await forget(deps)', to: 'void forget' }],
-    caughtBy: {
-      file: retention,
-      test: 'acts and summaries older than their retention are forgotten by any worker, all others stay',
-    },
-  },
-  {
     name: 'doctor-shared-rights-overlooked',
     breaks: 'doctor knows every right of a worker: those that other roles have, too, are overlooked',
     edits: [

@@ -12,6 +12,7 @@ import {
 import { sentenceOf } from '../../jobs/sentence.ts'
 import { parseJson, readJson } from '../../json-option.ts'
 import { parseMoment } from '../../moment-option.ts'
+import { warnOfNobody } from '../../nobody.ts'
 import { withSluice, type Session } from '../../session.ts'
 import type { CommandAdder, GlobalOptions, Shell } from '../../shell.ts'
 import { wordList } from '../../word-list.ts'
@@ -85,5 +86,7 @@ async function tell(
   if (output.json) return output.record({ id, duplicate })
   output.data(String(id))
   if (duplicate) return output.note(`${name} has its unique key taken by job ${id}; nothing new was enqueued.`)
-  output.note(`${sentenceOf(await sluice.jobs.get(id), { now: new Date() })}. See it with: sluice jobs show ${id}`)
+  const status = await sluice.jobs.get(id)
+  output.note(`${sentenceOf(status, { now: new Date() })}. See it with: sluice jobs show ${id}`)
+  await warnOfNobody(output, sluice, status)
 }
