@@ -34,16 +34,9 @@ export class Repeats {
 
   /** How many lines were left out before this one; undefined: leave this one out, too. */
   pass(event: AnyEvent, nowMs: number): number | undefined {
-    switch (event.event) {
-      case 'connection.lost':
-        return this.#lost(event, nowMs)
-      case 'connection.restored':
-        return this.#restored()
-      case 'warning':
-        return this.#warned(event.payload.message, nowMs)
-      default:
-        return 0
-    }
+    if (event.event === 'connection.lost') return this.#lost(event, nowMs)
+    if (event.event === 'connection.restored') return this.#restored()
+    return event.event === 'warning' ? this.#warned(event.payload.message, nowMs) : 0
   }
 
   #lost({ payload: { purpose, attempt, error } }: EventOf<'connection.lost'>, nowMs: number): number | undefined {
