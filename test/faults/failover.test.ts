@@ -76,8 +76,11 @@ test('operations, jobs and schedules go on at the server that has taken over, an
     await events.event('job.finished', { nth: 20 })
     await events.event('schedule.ticked')
 
+    // Nobody gets through while it lasts; then the name leads to the old server for a while.
+    proxy.lead({ host, port: 1 })
     proxy.cut('rst')
     await pair.failOver()
+    proxy.lead({ host, port: pair.primary.port })
     const lost = (purpose: string): boolean =>
       events
         .payloads('connection.lost')

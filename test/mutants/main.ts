@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startCluster } from '../support/cluster.ts'
+import { measurePatience } from '../support/patience.ts'
 import { mutantNamed, mutants } from './catalogue.ts'
 import type { Mutant } from './mutant.ts'
 import { plant } from './plant.ts'
@@ -24,6 +25,8 @@ interface Verdict {
 
 const names = process.argv.slice(2)
 const chosen = names.length === 0 ? mutants : names.map(mutantNamed)
+// Once for all: each run would keep every core busy for it.
+await measurePatience()
 const scratch = await mkdtemp(join(tmpdir(), 'sluice-mutants-'))
 try {
   const seed = await makeSeed()
@@ -60,9 +63,7 @@ async function judge(mutant: Mutant, seed: string): Promise<Verdict> {
   })
   try {
     await using planted = await plant(mutant)
-    // A bug in the schema needs a template of its own.
-    const changesSchema = mutant.edits.some(({ file }) => file.endsWith('.sql'))
-    const { output, report } = await runTest(planted.folder, mutant.caughtBy, changesSchema ? undefined : seed)
+    const { output, report } = await runTest(planted.folder, mutant.caughtBy, { seed, template: needsTemplate(mutant) })
     if (report === undefined) return end('CANNOT TELL', output)
     const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults)
     const named = tests.find(({ title }) => title === mutant.caughtBy.test)
@@ -75,6 +76,11 @@ async function judge(mutant: Mutant, seed: string): Promise<Verdict> {
   }
 }
 
+/** A bug in the schema, or in who may do what with it, needs a template of its own. */
+function needsTemplate({ edits }: Mutant): boolean {
+  return edits.some(({ file }) => file.endsWith('.sql') || file === 'src/store/grants.ts')
+}
+
 interface Report {
   testResults: { assertionResults: { title: string; status: string; failureMessages: string[] }[] }[]
 }
@@ -82,7 +88,7 @@ interface Report {
 async function runTest(
   folder: string,
   { file, test }: Mutant['caughtBy'],
-  seed: string | undefined,
+  { seed, template }: { seed: string; template: boolean },
 ): Promise<{ output: string; report: Report | undefined }> {
   const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
   const answer = join(folder, 'verdict.json')
@@ -90,7 +96,12 @@ async function runTest(
   const args = ['run', file, '-t', pattern, '--reporter=json', `--outputFile=${answer}`]
   const child = spawn(process.execPath, [vitest, ...args], {
     cwd: folder,
-    env: { ...process.env, SLUICE_TEST_BUILT: '1', ...(seed === undefined ? {} : { SLUICE_TEST_SEED: seed }) },
+    env: {
+      ...process.env,
+      SLUICE_TEST_BUILT: '1',
+      SLUICE_TEST_SEED: seed,
+      ...(template ? { SLUICE_TEST_TEMPLATE: 'anew' } : {}),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -28,7 +28,7 @@ const fast = {
 /**
  * Boots a server in a folder and makes the template that test databases are cloned from: migrated, with the narrow
  * roles of `sluice grants`, and an account that is a worker and nothing more. Where there is a seed, a server that was
- * made like this and stopped, it begins as a copy of that.
+ * made like this and stopped, it begins as a copy of that; `SLUICE_TEST_TEMPLATE` makes the template in the copy anew.
  */
 export async function startCluster(
   folder: string,
@@ -45,7 +45,7 @@ export async function startCluster(
     ...(options.port === undefined ? {} : { port: options.port }),
     ...(binaries === undefined ? {} : { binaries }),
   })
-  if (seed === undefined) await makeTemplate(cluster.url)
+  if (seed === undefined || process.env['SLUICE_TEST_TEMPLATE'] !== undefined) await makeTemplate(cluster.url)
   return cluster
 }
 
@@ -58,6 +58,7 @@ export async function copyCluster(from: string, to: string): Promise<void> {
 async function makeTemplate(url: string): Promise<void> {
   const { username, password } = new URL(url)
   await run(url, `alter role ${username} password '${verifierOf(decodeURIComponent(password))}'`)
+  await run(url, `drop database if exists ${templateName}`)
   await run(url, `create database ${templateName}`)
   const template = withDatabase(url, templateName)
   await using sluice = new Sluice({ database: template })
@@ -65,7 +66,8 @@ async function makeTemplate(url: string): Promise<void> {
   await run(template, grantsScript('sluice'))
   await run(
     template,
-    `create role test_worker login password '${verifierOf(workerPassword)}' in role sluice_worker;
+    `do $$ begin create role test_worker login password '${verifierOf(workerPassword)}' in role sluice_worker;
+       exception when duplicate_object then null; end $$;
      alter default privileges in schema public grant select, insert, update, delete on tables to test_worker;`,
   )
 }

@@ -14,6 +14,8 @@
 // [--mutant <name>]: the full form of test/faults/sweeps.test.ts.
 // npm run torture -- replica [--rows 600000] [--seconds 20]: a replica that stands still in the middle of a run; the full
 // form of test/faults/replica.test.ts, with a plot.
+// npm run torture -- strange [--runs 100] [--seed n]: databases with settings, names, types and triggers at random; the full
+// form of test/e2e/strange.test.ts. Each prints its seed; --seed n runs that one alone.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,6 +30,7 @@ import { startPair } from '../support/replica.ts'
 import { freezeReplica, plotSights, wrongInReplica } from './replica/scenario.ts'
 import { failingIn, loseQueue, stories } from './reconciler/scenario.ts'
 import { schedulePhases } from './schedules/suite.ts'
+import { runStrange } from './strange/scenario.ts'
 import { figuresOf, tortureWebhooks, wrongIn } from './webhooks/scenario.ts'
 import { tortureSweeps } from './sweeps/scenario.ts'
 import { wrongIn as wrongInSweeps } from './sweeps/verdict.ts'
@@ -69,7 +72,8 @@ const { positionals, values } = parseArgs({
     seconds: { type: 'string', default: '20' },
     mutant: { type: 'string' },
     only: { type: 'string' },
-    runs: { type: 'string', default: '3000' },
+    runs: { type: 'string' },
+    seed: { type: 'string' },
   },
 })
 
@@ -164,7 +168,7 @@ async function schedules({ clusterUrl }: Ground): Promise<boolean> {
   let good = true
   for (const [name, phase] of Object.entries(schedulePhases)) {
     if (values.only !== undefined && values.only !== name) continue
-    const { ok, outcome } = await phase({ ...amounts, runs: Number(values.runs) })
+    const { ok, outcome } = await phase({ ...amounts, runs: Number(values.runs ?? 3_000) })
     process.stdout.write(`${name.padEnd(10)} ${(ok ? 'ok' : 'BROKEN').padEnd(12)} ${JSON.stringify(outcome)}\n`)
     good = ok && good
   }
@@ -248,6 +252,20 @@ async function sweeps({ clusterUrl, home }: Ground): Promise<boolean> {
   return verdict === 'ok'
 }
 
+async function strange({ clusterUrl }: Ground): Promise<boolean> {
+  const first = Number(values.seed ?? Date.now() % 1_000_000)
+  const runs = values.seed === undefined ? Number(values.runs ?? 100) : 1
+  let bad = 0
+  for (let seed = first; seed < first + runs; seed++) {
+    const { plan, wrong } = await runStrange(clusterUrl, seed)
+    const verdict = wrong.length === 0 ? 'ok' : `WRONG: ${wrong.join(', ')} ${JSON.stringify(plan)}`
+    process.stdout.write(`seed ${seed}  ${verdict}\n`)
+    if (wrong.length > 0) bad += 1
+  }
+  process.stdout.write(`${runs - bad} of ${runs} databases held\n`)
+  return bad === 0
+}
+
 /** On a pair of servers of its own. */
 async function replica(): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-replica-'))
@@ -276,6 +294,7 @@ const suites: Record<string, (ground: Ground) => Promise<boolean>> = {
   webhooks,
   batches,
   sweeps,
+  strange,
   replica,
 }
 const suite = suites[positionals[0] ?? '']
@@ -293,6 +312,7 @@ if (suite === undefined) {
       '[--mutant name]\n' +
       '       npm run torture -- sweeps [--pastes n] [--objects n] [--processes n] [--kills n] [--stops n] [--faults n] ' +
       '[--mutant name]\n' +
+      '       npm run torture -- strange [--runs n] [--seed n]\n' +
       '       npm run torture -- replica [--rows n] [--seconds n]\n',
   )
   process.exit(2)

@@ -83,8 +83,8 @@ export const jobClaims: readonly Mutant[] = [
     edits: [
       {
         file: schema,
-        from: 'and j.claim_id is null\n          and j.class_id = any(class_ids)\n        order by j.run_at',
-        to: 'and j.claim_id is null\n        order by j.run_at',
+        from: 'j.run_at <= statement_timestamp() and j.claim_id is null\n          and j.class_id = any(class_ids)\n',
+        to: 'j.run_at <= statement_timestamp() and j.claim_id is null\n',
       },
     ],
     caughtBy: { file: guards, test: 'a worker leaves a job alone that is due and whose name it does not know' },

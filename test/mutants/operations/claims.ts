@@ -27,8 +27,8 @@ const carving = 'carving refuses a stopped operation, another pass, and more bat
 export const claims: readonly Mutant[] = [
   stale('move a checkpoint', {
     file: batches,
-    from: `${own}\n   returning id, pg`,
-    to: `${anyones}\n   returning id, pg`,
+    from: `${own}\n     and ($10`,
+    to: `${anyones}\n     and ($10`,
   }),
   stale('finish a batch', { file: batches, from: `${own}\n     returning *`, to: `${anyones}\n     returning *` }),
   stale('release a batch', {

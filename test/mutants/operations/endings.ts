@@ -18,7 +18,11 @@ export const endings: readonly Mutant[] = [
         from: 'fingerprint      text not null unique,',
         to: 'fingerprint      text not null,',
       },
-      { file: 'src/store/operations.ts', from: 'on conflict (fingerprint) do nothing', to: 'on conflict do nothing' },
+      {
+        file: 'src/store/migrations/0020_guard_starts.sql',
+        from: 'on conflict (fingerprint) do nothing',
+        to: 'on conflict do nothing',
+      },
     ],
     caughtBy: inStore('two equal operations that start at the same moment become one'),
   },

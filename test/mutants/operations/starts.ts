@@ -42,6 +42,9 @@ export const starts: readonly Mutant[] = [
         to: 'grant execute on function sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker, sluice_enqueue;',
       },
     ],
-    caughtBy: { file: rights, test: 'sluice_enqueue may do what it needs and no more' },
+    caughtBy: {
+      file: rights,
+      test: 'rights that an earlier release gave are taken back when the script runs again',
+    },
   },
 ]

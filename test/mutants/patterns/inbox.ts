@@ -25,8 +25,8 @@ export const inbox: readonly Mutant[] = [
     edits: [
       {
         file: 'src/inbox/inboxes.ts',
-        from: 'store.receive(connection, { messages: [message], notify: true })',
-        to: 'store.receive((await this.#deps.database()).control, { messages: [message], notify: true })',
+        from: 'store.receive(connection, { messages: [message], notify: false })',
+        to: 'store.receive((await this.#deps.database()).control, { messages: [message], notify: false })',
       },
     ],
     caughtBy: { file: receive, test: 'in a transaction of the caller it is there when that commits' },
