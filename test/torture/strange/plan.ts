@@ -18,7 +18,7 @@ export interface StrangePlan {
   surroundings: Surrounding[]
 }
 
-export type KeyType = keyof typeof keyTypes
+type KeyType = keyof typeof keyTypes
 export type Surrounding = (typeof surroundings)[number]
 
 /** A key type: how it is written, and its value for a number. */
