@@ -1,10 +1,12 @@
-// npm run test:mutants [-- <name> …]: plants each bug in a copy of the project and runs the test that should notice. A
-// bug that no test notices is a missing test; the command fails then.
+// npm run test:mutants [-- <name> …] [-- --minutes n]: plants each bug in a copy of the project and runs the test that
+// should notice. A bug that no test notices is a missing test; the command fails then. With --minutes it begins none after
+// that time, and begins elsewhere in the list on another day.
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { startCluster } from '../support/cluster.ts'
 import { measurePatience } from '../support/patience.ts'
 import { mutantNamed, mutants } from './catalogue.ts'
@@ -23,8 +25,12 @@ interface Verdict {
   says: string
 }
 
-const names = process.argv.slice(2)
-const chosen = names.length === 0 ? mutants : names.map(mutantNamed)
+const { positionals: names, values } = parseArgs({
+  allowPositionals: true,
+  options: { minutes: { type: 'string', default: 'Infinity' } },
+})
+const endsAt = Date.now() + Number(values.minutes) * 60_000
+const chosen = names.length === 0 ? fromToday(mutants) : names.map(mutantNamed)
 // Once for all: each run would keep every core busy for it.
 await measurePatience()
 const scratch = await mkdtemp(join(tmpdir(), 'sluice-mutants-'))
@@ -33,7 +39,7 @@ try {
   const verdicts: Verdict[] = []
   const rest = [...chosen]
   const work = async (): Promise<void> => {
-    for (let mutant = rest.shift(); mutant !== undefined; mutant = rest.shift()) {
+    for (let mutant = rest.shift(); mutant !== undefined && Date.now() < endsAt; mutant = rest.shift()) {
       const verdict = await judge(mutant, seed)
       verdicts.push(verdict)
       process.stdout.write(line(verdict))
@@ -42,9 +48,17 @@ try {
   await Promise.all(Array.from({ length: atOnce }, work))
   const caught = verdicts.filter(({ outcome }) => outcome === 'caught').length
   process.stdout.write(`\n${caught} of ${verdicts.length} mutants caught, ${verdicts.length - caught} survived\n`)
+  const left = chosen.length - verdicts.length
+  if (left > 0) process.stdout.write(`${left} more had no time; npm run test:mutants runs them all\n`)
   process.exitCode = caught === verdicts.length ? 0 : 1
 } finally {
   await rm(scratch, { recursive: true, force: true })
+}
+
+/** All of them, beginning at another one each day, so that none is always last. */
+function fromToday(all: readonly Mutant[]): Mutant[] {
+  const first = (Math.floor(Date.now() / 86_400_000) * 101) % all.length
+  return [...all.slice(first), ...all.slice(0, first)]
 }
 
 /** A stopped server with the template in it, which each run copies instead of making its own. */

@@ -54,6 +54,12 @@ test.each([
   })
 })
 
+test('rows that a trigger keeps are isolated in the first pass where there is no second', async () => {
+  await using db = await kept()
+  const once = backfill({ ...shape, name: 'finish-once', set: { done: sql`true` }, verify: false })
+  expect(await outcome(db, once)).toMatchObject({ state: 'finished_with_quarantine', rowsQuarantined: 2 })
+})
+
 test('rows that a trigger keeps from work of your own are counted as skipped', async () => {
   await using db = await kept()
   expect(await outcome(db, finishOwn)).toMatchObject({ state: 'finished', rowsMatched: 400, rowsChanged: 398 })

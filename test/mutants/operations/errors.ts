@@ -98,7 +98,7 @@ export const errors: readonly Mutant[] = [
     name: 'kept-rows-unseen',
     breaks: 'finished means that no row is left: rows that a trigger keeps as they are look done',
     edits: [{ file: subBatch, from: '(work.mayKeepRows || work.pass > 1)', to: 'work.pass > 1' }],
-    caughtBy: kept('an operation whose change a rule replaces stops and says so'),
+    caughtBy: kept('rows that a trigger keeps are isolated in the first pass where there is no second'),
   },
   {
     name: 'kept-rows-finished',
