@@ -107,7 +107,8 @@ async function runTest(
   const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
   const answer = join(folder, 'verdict.json')
   const pattern = `${test.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`
-  const args = ['run', file, '-t', pattern, '--reporter=json', `--outputFile=${answer}`]
+  // A test that waits in vain has noticed; without the bug all of them take seconds.
+  const args = ['run', file, '-t', pattern, '--testTimeout=40000', '--reporter=json', `--outputFile=${answer}`]
   const child = spawn(process.execPath, [vitest, ...args], {
     cwd: folder,
     env: {
