@@ -1,6 +1,6 @@
 // npm run test:mutants [-- <name> …] [-- --minutes n]: plants each bug in a copy of the project and runs the test that
 // should notice. A bug that no test notices is a missing test; the command fails then. With --minutes it begins none after
-// that time, and begins elsewhere in the list on another day.
+// that time.
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -30,7 +30,7 @@ const { positionals: names, values } = parseArgs({
   options: { minutes: { type: 'string', default: 'Infinity' } },
 })
 const endsAt = Date.now() + Number(values.minutes) * 60_000
-const chosen = names.length === 0 ? fromToday(mutants) : names.map(mutantNamed)
+const chosen = names.length === 0 ? mutants : names.map(mutantNamed)
 // Once for all: each run would keep every core busy for it.
 await measurePatience()
 const scratch = await mkdtemp(join(tmpdir(), 'sluice-mutants-'))
@@ -53,12 +53,6 @@ try {
   process.exitCode = caught === verdicts.length ? 0 : 1
 } finally {
   await rm(scratch, { recursive: true, force: true })
-}
-
-/** All of them, beginning at another one each day, so that none is always last. */
-function fromToday(all: readonly Mutant[]): Mutant[] {
-  const first = (Math.floor(Date.now() / 86_400_000) * 101) % all.length
-  return [...all.slice(first), ...all.slice(0, first)]
 }
 
 /** A stopped server with the template in it, which each run copies instead of making its own. */
