@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream, existsSync } from 'node:fs'
-import { mkdir, readFile, rename } from 'node:fs/promises'
+import { link, mkdir, readFile, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -22,7 +22,10 @@ export async function openBrowser(): Promise<Browser> {
   })
 }
 
-/** The browser as a file. It appears whole or not at all: several test files may come here at once. */
+/**
+ * The browser as a file. It appears whole or not at all, and is never replaced: several test files may come here at
+ * once, and a browser whose own file is gone cannot start its processes.
+ */
 async function unpacked(): Promise<string> {
   const home = require.resolve('@sparticuz/chromium').replace(/(.*@sparticuz.chromium).*/, '$1')
   const cache = join(home, '..', '..', '.cache', 'chromium')
@@ -33,7 +36,10 @@ async function unpacked(): Promise<string> {
   const partly = `${browser}-${randomUUID()}`
   const packed = createReadStream(join(home, 'bin', 'chromium.br'))
   await pipeline(packed, createBrotliDecompress(), createWriteStream(partly, { mode: 0o755 }))
-  await rename(partly, browser)
+  await link(partly, browser).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  await rm(partly)
   return browser
 }
 
