@@ -24,6 +24,17 @@ export interface ClaimedBatch {
   crashes: number
 }
 
+/**
+ * The operation of a claim ($1, $2), locked. Whoever needs the locks of both takes this one first: in different orders
+ * two of them would wait for each other.
+ */
+export const operationFirst = `operation_first as materialized (
+     select o.id
+     from sluice.operation o
+     where o.id = (select c.operation_id from sluice.batch c where c.id = $1 and c.nonce = $2)
+     for update
+   )`
+
 export const claimColumns = `b.id, b.nonce, b.worker_id, b.operation_id, b.seq, b.pass, b.lower_key, b.upper_key,
      b.checkpoint, b.sub_batch_size, b.errors, b.crashes`
 
@@ -119,10 +130,11 @@ export interface FoundSizes {
 /** Moves a done batch to history, adds its counters to the operation, and leaves the sizes for the next batch. */
 export const finish = statement<Claim & FoundSizes, FinishedBatch>(
   'batch.finish',
-  `with done as (
-     delete from sluice.batch
-     where id = $1 and nonce = $2 and state = 'running'
-     returning *
+  `with ${operationFirst}, done as (
+     delete from sluice.batch b
+     using operation_first f
+     where b.operation_id = f.id and b.id = $1 and b.nonce = $2 and b.state = 'running'
+     returning b.*
    ), moved as (
      insert into sluice.batch_history
        (id, operation_id, seq, lower_key, upper_key, checkpoint, pass, outcome, nonce, worker_id, errors, crashes,

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from '../std/error-record.ts'
-import type { Claim } from './batches.ts'
+import { operationFirst, type Claim } from './batches.ts'
 import type { OperationRow } from './operations.ts'
 import { statement } from './statement.ts'
 
@@ -101,16 +101,17 @@ export const enable = statement<{ name: string }, { name: string }>(
 )
 
 /**
- * Stops an operation for a while; only the holder of one of its batches may do so. The claim is locked first: it could
+ * Stops an operation for a while; only the holder of one of its batches may do so. The claim is locked, too: it could
  * change hands while this statement waits for the operation's row.
  */
 export const hold = statement<Claim & { reason: string; waitMs: number }, { until: Date }>(
   'operation.hold',
-  `with mine as materialized (
+  `with ${operationFirst}, mine as materialized (
      select b.operation_id
      from sluice.batch b
+     join operation_first f on f.id = b.operation_id
      where b.id = $1 and b.nonce = $2 and b.state = 'running'
-     for update
+     for update of b
    )
    update sluice.operation o
    set status = 'held', reason = $3, status_actor = null,
@@ -153,11 +154,12 @@ export const holdClosed = statement<{ id: string; window: string; reason: string
 /** The circuit breaker: stops an operation until a person has looked. Only the holder of a batch may say so. */
 export const trip = statement<Claim & { reason: string }, { id: string }>(
   'operation.trip',
-  `with mine as materialized (
+  `with ${operationFirst}, mine as materialized (
      select b.operation_id
      from sluice.batch b
+     join operation_first f on f.id = b.operation_id
      where b.id = $1 and b.nonce = $2 and b.state = 'running'
-     for update
+     for update of b
    )
    update sluice.operation o
    set status = 'pausing', reason = $3, status_actor = null
@@ -259,11 +261,12 @@ export const finishDone = statement<{ names: string[] }, Finished>(
 /** Ends an operation as failed, with all its batches; only the holder of one of its batches may say so. */
 export const fail = statement<Claim & { error: ErrorRecord }, { id: string }>(
   'operation.fail',
-  `with mine as materialized (
+  `with ${operationFirst}, mine as materialized (
      select b.operation_id
      from sluice.batch b
+     join operation_first f on f.id = b.operation_id
      where b.id = $1 and b.nonce = $2 and b.state = 'running'
-     for update
+     for update of b
    )
    select operation_id as id
    from mine

@@ -14,6 +14,13 @@ const timeouts = { statement: '30s', idleInTransaction: '60s' } as const
 const optionsOf = (db: TestDatabase): Promise<string[] | null> =>
   db.value(`select reloptions from pg_class where oid = 'counters'::regclass`)
 
+/** One look at both: a worker that was late may ask for it once more, and that is put back, too. */
+const isPutBack = (db: TestDatabase): Promise<boolean> =>
+  db.value(
+    `select reloptions @> '{vacuum_truncate=true}' and not exists (select from sluice.table_setting)
+     from pg_class where oid = 'counters'::regclass`,
+  )
+
 test('vacuum does not cut off the end of a table while an operation runs, and may again afterwards', async () => {
   await using db = await counters(1_000)
   await db.query('alter table counters set (vacuum_truncate = true, fillfactor = 90)')
@@ -34,13 +41,8 @@ test('vacuum does not cut off the end of a table while an operation runs, and ma
   await sluice.start()
   const { id } = await sluice.operations.start(careful)
   await sluice.operations.wait(id, { everyMs: 20 })
-  await until(
-    'the table is as before',
-    async () => (await optionsOf(db))?.includes('vacuum_truncate=true') === true,
-    60_000,
-  )
+  await until('the table is as before', () => isPutBack(db))
   expect(await optionsOf(db)).toContain('fillfactor=90')
-  expect(await db.value('select count(*)::int from sluice.table_setting')).toBe(0)
 })
 
 test('what a process that died has left behind is put back by another', async () => {
@@ -80,9 +82,7 @@ test('a worker killed while the end of a table is kept is followed by one that p
   expect(await optionsOf(db)).toContain('vacuum_truncate=false')
   await sluice.start()
   expect((await sluice.operations.wait(id, { everyMs: 20 })).state).toBe('finished')
-  const asBefore = async (): Promise<boolean> => (await optionsOf(db))?.includes('vacuum_truncate=true') === true
-  await until('the table is as before', asBefore)
-  expect(await db.value('select count(*)::int from sluice.table_setting')).toBe(0)
+  await until('the table is as before', () => isPutBack(db))
   expect(await db.value('select bool_and(n = 1) from counters')).toBe(true)
 })
 

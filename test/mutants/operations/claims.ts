@@ -30,7 +30,11 @@ export const claims: readonly Mutant[] = [
     from: `${own}\n     and ($10`,
     to: `${anyones}\n     and ($10`,
   }),
-  stale('finish a batch', { file: batches, from: `${own}\n     returning *`, to: `${anyones}\n     returning *` }),
+  stale('finish a batch', {
+    file: batches,
+    from: "b.id = $1 and b.nonce = $2 and b.state = 'running'\n     returning b.*",
+    to: "b.id = $1 and $2::uuid is not null and b.state = 'running'\n     returning b.*",
+  }),
   stale('release a batch', {
     file: batches,
     from: `ready_at = clock_timestamp()\n   where ${own}`,
@@ -54,8 +58,8 @@ export const claims: readonly Mutant[] = [
   }),
   stale('fail an operation', {
     file: lifecycle,
-    from: "b.nonce = $2 and b.state = 'running'\n     for update\n   )\n   select",
-    to: "$2::uuid is not null and b.state = 'running'\n     for update\n   )\n   select",
+    from: "b.nonce = $2 and b.state = 'running'\n     for update of b\n   )\n   select",
+    to: "$2::uuid is not null and b.state = 'running'\n     for update of b\n   )\n   select",
   }),
   {
     name: 'stop-without-lock',
@@ -63,11 +67,17 @@ export const claims: readonly Mutant[] = [
     edits: [
       {
         file: lifecycle,
-        from: "     for update\n   )\n   update sluice.operation o\n   set status = 'held'",
+        from: "     for update of b\n   )\n   update sluice.operation o\n   set status = 'held'",
         to: "   )\n   update sluice.operation o\n   set status = 'held'",
       },
     ],
-    caughtBy: inStore('batch-claim', 'a claim cannot change hands while its holder waits to hold the operation'),
+    caughtBy: inStore('batch-claim', 'a claim that changes hands meanwhile cannot hold an operation'),
+  },
+  {
+    name: 'batch-locked-first',
+    breaks: 'nobody waits for ever: who ends a batch locks it before its operation, and others the other way round',
+    edits: [{ file: batches, from: '     where b.operation_id = f.id and b.id', to: '     where b.id' }],
+    caughtBy: inStore('batch-claim', 'who has the operation gets its batches while another waits to finish a batch'),
   },
   stale('quarantine a row', { file: 'src/store/quarantine.ts', from: own, to: anyones }),
   {

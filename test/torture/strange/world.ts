@@ -28,7 +28,8 @@ export async function makeWorld(clusterUrl: string, plan: StrangePlan): Promise<
   const workerUrl = new URL(url)
   Object.assign(workerUrl, { username: 'test_worker', password: workerPassword })
   await run(url, settingsScript(name, plan))
-  const pool = new pg.Pool({ connectionString: url, max: 2, options: '-c statement_timeout=0 -c search_path=public' })
+  const options = '-c statement_timeout=0 -c idle_session_timeout=0 -c search_path=public'
+  const pool = new pg.Pool({ connectionString: url, max: 2, options })
   pool.on('error', () => undefined)
   return {
     workerUrl: workerUrl.href,
