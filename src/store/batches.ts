@@ -25,13 +25,13 @@ export interface ClaimedBatch {
 }
 
 /**
- * The operation of a claim ($1, $2), locked. Whoever needs the locks of both takes this one first: in different orders
- * two of them would wait for each other.
+ * The operation of a batch ($1), locked. Whoever needs the locks of both takes this one first: in different orders two
+ * of them would wait for each other.
  */
 export const operationFirst = `operation_first as materialized (
      select o.id
      from sluice.operation o
-     where o.id = (select c.operation_id from sluice.batch c where c.id = $1 and c.nonce = $2)
+     where o.id = (select c.operation_id from sluice.batch c where c.id = $1)
      for update
    )`
 

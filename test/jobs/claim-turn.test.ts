@@ -87,3 +87,19 @@ test('whoever enqueues is told when jobs with keys could not be let in, and a sw
   await using _worker = await startedWorker(db, [keyed])
   await drained(db)
 })
+
+test('a claim that finds nothing locks nothing, and so writes nothing', async () => {
+  await using db = await testDatabase()
+  await using client = jobWorker(db, [plain])
+  await client.jobs.enqueue(plain)
+  const known = await claimByHand(db.workerUrl, 1)
+  await db.query('delete from sluice.job')
+  await using first = await openClient(db.workerUrl)
+  await first.query('begin')
+  await first.query('select sluice.lock_claims()')
+
+  const second = claimByHand(db.workerUrl, 2, known)
+
+  expect(await overOrWaiting(db, second)).toBe('over')
+  expect(await second).toMatchObject({ jobs: null, life: known.life })
+})

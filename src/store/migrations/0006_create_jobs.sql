@@ -423,7 +423,16 @@ begin
   room := p_limit - cardinality(picked);
   life := p_life;
   claims_floor := p_claims_floor;
-  if room > 0 then
+  -- Most claims find nothing, and then nothing is locked: a lock is a write, and makes the server wait for its disk.
+  if room > 0 and (
+    not exists (select from sluice.server_life k where k.id || era = p_life)
+    or exists (
+      select from unnest(p_lane_queues, p_lane_priorities, p_lane_floors) n(queue_id, priority, floor)
+      cross join lateral (
+        select from sluice.job w
+        where w.state = 0 and (w.queue_id, w.priority, w.id) > (n.queue_id, n.priority, n.floor)
+          and (w.queue_id, w.priority, w.id) < (n.queue_id, (n.priority + 1)::smallint, 0::bigint)
+        limit 1) w)) then
     perform sluice.lock_claims();
     -- First the lists, then the jobs: who is on no list then is on none now.
     select l.id || era, coalesce(c.listed, '{}'), coalesce(c.seq, s.last_value + s.is_called::integer)

@@ -76,7 +76,7 @@ export const claims: readonly Mutant[] = [
   {
     name: 'batch-locked-first',
     breaks: 'nobody waits for ever: who ends a batch locks it before its operation, and others the other way round',
-    edits: [{ file: batches, from: '     where b.operation_id = f.id and b.id', to: '     where b.id' }],
+    edits: [{ file: batches, from: 'where c.id = $1)\n     for update', to: 'where c.id = $1)' }],
     caughtBy: inStore('batch-claim', 'who has the operation gets its batches while another waits to finish a batch'),
   },
   stale('quarantine a row', { file: 'src/store/quarantine.ts', from: own, to: anyones }),
