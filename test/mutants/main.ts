@@ -2,19 +2,18 @@
 // should notice. A bug that no test notices is a missing test; the command fails then. With --minutes it begins none after
 // that time.
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { startCluster } from '../support/cluster.ts'
+import { fastestFolder, startCluster } from '../support/cluster.ts'
 import { measurePatience } from '../support/patience.ts'
 import { mutantNamed, mutants } from './catalogue.ts'
 import type { Mutant } from './mutant.ts'
 import { plant } from './plant.ts'
 
-/** How many run at once; each has a server and a test process. */
-const atOnce = 2
+/** How many run at once; each has a server, on which one follows the other. */
+const atOnce = 3
 
 interface Verdict {
   mutant: Mutant
@@ -33,19 +32,22 @@ const endsAt = Date.now() + Number(values.minutes) * 60_000
 const chosen = names.length === 0 ? mutants : names.map(mutantNamed)
 // Once for all: each run would keep every core busy for it.
 await measurePatience()
-const scratch = await mkdtemp(join(tmpdir(), 'sluice-mutants-'))
+const scratch = await mkdtemp(join(await fastestFolder(), 'sluice-mutants-'))
 try {
-  const seed = await makeSeed()
+  process.env['SLUICE_TEST_SEED'] = await makeSeed()
   const verdicts: Verdict[] = []
   const rest = [...chosen]
-  const work = async (): Promise<void> => {
+  const work = async (_: unknown, lane: number): Promise<void> => {
+    const folder = join(scratch, `lane-${lane}`)
+    await mkdir(folder)
+    await using server = await startCluster(folder)
     for (let mutant = rest.shift(); mutant !== undefined && Date.now() < endsAt; mutant = rest.shift()) {
-      const verdict = await judge(mutant, seed)
+      const verdict = await judge(mutant, server.url)
       verdicts.push(verdict)
       process.stdout.write(line(verdict))
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, work))
+  await Promise.all(Array.from({ length: Math.min(atOnce, chosen.length) }, work))
   const caught = verdicts.filter(({ outcome }) => outcome === 'caught').length
   process.stdout.write(`\n${caught} of ${verdicts.length} mutants caught, ${verdicts.length - caught} survived\n`)
   const left = chosen.length - verdicts.length
@@ -55,13 +57,13 @@ try {
   await rm(scratch, { recursive: true, force: true })
 }
 
-/** A stopped server with the template in it, which each run copies instead of making its own. */
+/** A stopped server with the template in it: whoever needs a server copies it instead of making one. */
 async function makeSeed(): Promise<string> {
   await (await startCluster(scratch)).stop()
   return join(scratch, 'postgres')
 }
 
-async function judge(mutant: Mutant, seed: string): Promise<Verdict> {
+async function judge(mutant: Mutant, server: string): Promise<Verdict> {
   const began = Date.now()
   const end = (outcome: Verdict['outcome'], says: string): Verdict => ({
     mutant,
@@ -71,7 +73,10 @@ async function judge(mutant: Mutant, seed: string): Promise<Verdict> {
   })
   try {
     await using planted = await plant(mutant)
-    const { output, report } = await runTest(planted.folder, mutant.caughtBy, { seed, template: needsTemplate(mutant) })
+    const { output, report } = await runTest(planted.folder, mutant.caughtBy, {
+      server,
+      template: needsTemplate(mutant),
+    })
     if (report === undefined) return end('CANNOT TELL', output)
     const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults)
     const named = tests.find(({ title }) => title === mutant.caughtBy.test)
@@ -96,7 +101,7 @@ interface Report {
 async function runTest(
   folder: string,
   { file, test }: Mutant['caughtBy'],
-  { seed, template }: { seed: string; template: boolean },
+  { server, template }: { server: string; template: boolean },
 ): Promise<{ output: string; report: Report | undefined }> {
   const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
   const answer = join(folder, 'verdict.json')
@@ -108,8 +113,8 @@ async function runTest(
     env: {
       ...process.env,
       SLUICE_TEST_BUILT: '1',
-      SLUICE_TEST_SEED: seed,
-      ...(template ? { SLUICE_TEST_TEMPLATE: 'anew' } : {}),
+      SLUICE_TEST_SERVER: server,
+      ...(template ? { SLUICE_TEST_TEMPLATE: 'sluice_mutant' } : {}),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { chmod, rm } from 'node:fs/promises'
+import { chmod, rm, statfs } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -7,7 +8,8 @@ import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/index.t
 import { grantsScript, Sluice } from '../../src/index.ts'
 import { verifierOf } from './verifier.ts'
 
-export const templateName = 'sluice_template'
+const otherTemplate = process.env['SLUICE_TEST_TEMPLATE']
+export const templateName = otherTemplate ?? 'sluice_template'
 export const workerPassword = 'worker'
 
 /** A server that is thrown away: nothing is flushed, and nothing is done in the background but what a test asks for. */
@@ -28,7 +30,7 @@ const fast = {
 /**
  * Boots a server in a folder and makes the template that test databases are cloned from: migrated, with the narrow
  * roles of `sluice grants`, and an account that is a worker and nothing more. Where there is a seed, a server that was
- * made like this and stopped, it begins as a copy of that; `SLUICE_TEST_TEMPLATE` makes the template in the copy anew.
+ * made like this and stopped, it begins as a copy of that; `SLUICE_TEST_TEMPLATE` names another template, which is made.
  */
 export async function startCluster(
   folder: string,
@@ -45,14 +47,32 @@ export async function startCluster(
     ...(options.port === undefined ? {} : { port: options.port }),
     ...(binaries === undefined ? {} : { binaries }),
   })
-  if (seed === undefined || process.env['SLUICE_TEST_TEMPLATE'] !== undefined) await makeTemplate(cluster.url)
+  if (seed === undefined || otherTemplate !== undefined) await makeTemplate(cluster.url)
   return cluster
+}
+
+/**
+ * A database is some seven hundred files, and most tests clone one: in memory that takes a fraction of the time. The
+ * suites that crash servers have servers of their own, on disk.
+ */
+export async function fastestFolder(): Promise<string> {
+  const shared = '/dev/shm'
+  const room = await statfs(shared).then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => 0,
+  )
+  return room > 2 ** 32 ? shared : tmpdir()
 }
 
 /** Copies a server that is stopped; the copy will find a port of its own. */
 export async function copyCluster(from: string, to: string): Promise<void> {
   await promisify(execFile)('cp', ['-a', from, to])
   await rm(join(to, 'port'), { force: true })
+}
+
+/** Makes the template of another build on a server that has the usual one, if a name for it is given. */
+export async function makeOtherTemplate(url: string): Promise<void> {
+  if (otherTemplate !== undefined) await makeTemplate(url)
 }
 
 async function makeTemplate(url: string): Promise<void> {

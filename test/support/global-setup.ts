@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { measurePatience } from './patience.ts'
@@ -11,7 +10,10 @@ declare module 'vitest' {
   }
 }
 
-/** Builds the package once and boots one server for the whole run; each test file clones its own database. */
+/**
+ * Builds the package once and boots one server for the whole run; each test clones its own database. Runs that follow
+ * each other closely share a server that is running: `SLUICE_TEST_SERVER` is its address.
+ */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   await measurePatience()
   if (process.env['SLUICE_TEST_BUILT'] === undefined) {
@@ -20,9 +22,14 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     process.env['SLUICE_TEST_BUILT'] = '1'
   }
   // It brings what was built, and so comes after the build.
-  const { startCluster } = await import('./cluster.ts')
+  const { fastestFolder, makeOtherTemplate, startCluster } = await import('./cluster.ts')
+  const running = process.env['SLUICE_TEST_SERVER']
+  if (running !== undefined) {
+    await makeOtherTemplate(running)
+    project.provide('clusterUrl', running)
+    return () => Promise.resolve()
+  }
   const folder = await mkdtemp(join(await fastestFolder(), 'sluice-test-'))
-  await chmod(folder, 0o755)
   if (process.env['SLUICE_TEST_SEED'] === undefined) {
     // What every server of the tests begins with, so that it is made only once.
     const first = join(folder, 'first')
@@ -36,17 +43,4 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     await cluster.stop('immediate')
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-/**
- * A database is some seven hundred files, and most tests clone one: in memory that takes a fraction of the time. The
- * suites that crash servers have servers of their own, on disk.
- */
-async function fastestFolder(): Promise<string> {
-  const shared = '/dev/shm'
-  const room = await statfs(shared).then(
-    ({ bavail, bsize }) => bavail * bsize,
-    () => 0,
-  )
-  return room > 2 ** 32 ? shared : tmpdir()
 }
