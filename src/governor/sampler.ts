@@ -72,8 +72,11 @@ export class Sampler {
     this.#deps = deps
   }
 
-  /** Looks until the signal aborts. */
+  /** Looks until the signal aborts: at once when there is work, otherwise when one interval has passed. */
   async run(signal: AbortSignal): Promise<void> {
+    this.#idle = true
+    if (this.#deps.work.tables().length === 0)
+      await sleep(this.#options.everyMs, AbortSignal.any([signal, this.#wake.signal]))
     while (!signal.aborted) {
       const began = performance.now()
       await withinMs(this.#look(), this.#options.everyMs, signal)

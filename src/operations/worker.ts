@@ -104,7 +104,9 @@ export class Worker {
     telemetry.emit('worker.started', { workerId: this.id, pid, operations, jobs, sweeps, ...keeps })
     // What is started in this very process need not be looked for.
     this.#deaf = telemetry.on('operation.started', () => this.#wake())
-    const slots = Array.from({ length: this.#options.concurrency }, () => this.#slot())
+    // Who knows no operation looks for none.
+    const size = operations.length === 0 ? 0 : this.#options.concurrency
+    const slots = Array.from({ length: size }, () => this.#slot())
     const chores = keepHouse({ ...this.#deps, ...this.#options, signal: this.#stopping.signal })
     this.#loops = Promise.all([...slots, chores, ...this.#crews()])
   }

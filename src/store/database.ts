@@ -47,10 +47,11 @@ export async function openDatabase(
   options: DatabaseOptions,
   say: (reason: string | null) => void = () => undefined,
 ): Promise<Database> {
-  const pooled = await findPooler(options.url, options.pooler).catch((error: unknown) => {
+  const control = new Pool({ ...options, purpose: 'control', size: controlSize, countsAsNumbers: true })
+  const pooled = await findPooler(control, options.pooler).catch(async (error: unknown) => {
+    await control.end()
     throw isUnreachable(error) ? unreachable(error) : error
   })
-  const control = new Pool({ ...options, purpose: 'control', size: controlSize, pooled, countsAsNumbers: true })
   const work = new Pool({ ...options, purpose: 'work', size: options.workSize, pooled })
   const { replica: url, schema, timeouts } = options
   const replica = url === undefined ? undefined : new Replica({ url, schema, timeouts, size: replicaSize }, say)

@@ -10,8 +10,11 @@ export interface PoolOptions extends ClientOptions {
   schema: string
   size: number
   timeouts: Timeouts
-  /** A transaction pooler is in between: settings then go into each transaction, because sessions are shared. */
-  pooled: boolean
+  /**
+   * A transaction pooler is in between: settings then go into each transaction, because sessions are shared. Left out:
+   * {@link Pool.findPooler} comes before anything else.
+   */
+  pooled?: boolean
   /** It reads from a standby, whose sessions are read-only as they should be. */
   standby?: boolean
   /** How long a connection is used. The next one goes to where the name of the server leads by then. */
@@ -29,6 +32,11 @@ export interface Transaction extends StoreConnection {
   readonly purpose: string
 }
 
+interface CheckedOut {
+  client: pg.PoolClient
+  release(usable: boolean): void
+}
+
 /**
  * A small pool of connections for one purpose. Every answer has a client-side limit after which the socket is
  * destroyed: a half-open connection can neither hang a worker nor return to the pool. Nor does one to a server that
@@ -41,12 +49,14 @@ export class Pool implements StoreConnection {
   readonly #inUse = new Set<(usable: boolean) => void>()
   /** Connections that are used once. */
   readonly #readOnly = new WeakSet<pg.ClientBase>()
+  #pooled: boolean | undefined
   #refusesReadOnly = false
   #transactions = 0
 
   constructor(options: PoolOptions) {
     this.schema = options.schema
     this.#options = options
+    this.#pooled = options.pooled
     this.#pool = new pg.Pool({
       ...clientOptions(options),
       max: options.size,
@@ -64,6 +74,28 @@ export class Pool implements StoreConnection {
   }
 
   /**
+   * Lets somebody find out on its first connections whether a pooler is in between. They are bare until that is known,
+   * and then as any other.
+   */
+  async findPooler(find: (open: () => Promise<pg.ClientBase>) => Promise<boolean>): Promise<boolean> {
+    const opened: CheckedOut[] = []
+    let usable = false
+    try {
+      const pooled = await find(async () => {
+        const next = await this.#checkOut()
+        opened.push(next)
+        return next.client
+      })
+      this.#pooled = pooled
+      if (!pooled) for (const { client } of opened) await this.#set(client)
+      usable = true
+      return pooled
+    } finally {
+      for (const { release } of opened) release(usable)
+    }
+  }
+
+  /**
    * From now on a server that cannot write is not read from, either. A worker decides by what it reads, and a standby
    * may be behind: an operation would end with rows left.
    */
@@ -73,7 +105,7 @@ export class Pool implements StoreConnection {
 
   /** Runs one statement. Behind a pooler it takes a transaction: there is no other way to settings of our own. */
   async query(text: string, values: unknown[]): Promise<Result> {
-    if (!this.#options.pooled) return this.alone(text, values)
+    if (this.#pooled !== true) return this.alone(text, values)
     return this.transaction((transaction) => transaction.query(text, values))
   }
 
@@ -107,7 +139,7 @@ export class Pool implements StoreConnection {
       return run(text, values)
     }
     try {
-      if (this.#options.pooled) this.#look(client, stateOf(await run(`${begin}; ${settingsText(timeouts, true)}`, [])))
+      if (this.#pooled === true) this.#look(client, stateOf(await run(`${begin}; ${settingsText(timeouts, true)}`, [])))
       else if (Object.keys(narrower).length > 0) await run(`${begin}; ${limitsText(timeouts)}`, [])
       else await run(begin, [])
       const result = await work({ schema: this.schema, purpose: this.#options.purpose, query })
@@ -133,11 +165,11 @@ export class Pool implements StoreConnection {
 
   /** Behind a transaction pooler a session may have forgotten what was prepared in another. */
   #named(text: string, values: unknown[]): Query {
-    const name = this.#options.pooled ? undefined : prepared.get(text)
+    const name = this.#pooled === true ? undefined : prepared.get(text)
     return name === undefined ? { text, values } : { text, values, name }
   }
 
-  async #checkOut(): Promise<{ client: pg.PoolClient; release: (usable: boolean) => void }> {
+  async #checkOut(): Promise<CheckedOut> {
     const client = await this.#pool.connect()
     this.#transactions += 1
     const release = (usable: boolean): void => {
@@ -153,7 +185,10 @@ export class Pool implements StoreConnection {
   async #prepare(client: pg.ClientBase): Promise<void> {
     // While a client is checked out nobody else listens: without this, a lost server would end the process.
     client.on('error', () => undefined)
-    if (this.#options.pooled) return
+    if (this.#pooled === false) await this.#set(client)
+  }
+
+  async #set(client: pg.ClientBase): Promise<void> {
     const query = { text: settingsText(this.#options.timeouts, false), values: [] }
     this.#look(client, stateOf(await answer(client, query, connectTimeoutMs)))
   }

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/store/database.ts'
-import { detectPooler, type Pooler } from '../../src/store/pooler.ts'
+import type { Pooler } from '../../src/store/pooler.ts'
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy/index.ts'
 
 const timeouts = { statementMs: 500, lockMs: 300, idleInTransactionMs: 700 }
@@ -17,21 +17,21 @@ async function pooledBy(url: string, pooler?: Pooler): Promise<boolean> {
 }
 
 test('a direct connection is not taken for a pooler, nor is a proxy that changes nothing', async () => {
-  expect(await detectPooler(inject('clusterUrl'))).toBe(false)
+  expect(await pooledBy(inject('clusterUrl'))).toBe(false)
   await using at = await proxied()
-  expect(await detectPooler(at.url)).toBe(false)
+  expect(await pooledBy(at.url)).toBe(false)
 })
 
 test('a pooler is recognized by the key that it gives, also where each client seems to have a server to itself', async () => {
   await using at = await proxied()
   at.proxy.pooling('session', { backends: 9 })
-  expect(await detectPooler(at.url)).toBe(true)
+  expect(await pooledBy(at.url)).toBe(true)
 })
 
 test('a pooler that passes the keys of the server on is recognized by sessions that are shared', async () => {
   await using at = await proxied()
   at.proxy.pooling('transaction', { backends: 2, keys: 'server' })
-  expect(await detectPooler(at.url)).toBe(true)
+  expect(await pooledBy(at.url)).toBe(true)
 })
 
 test('the configuration overrules what was found', async () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { measurePatience } from './patience.ts'
@@ -30,6 +30,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     return () => Promise.resolve()
   }
   const folder = await mkdtemp(join(await fastestFolder(), 'sluice-test-'))
+  await chmod(folder, 0o755)
   if (process.env['SLUICE_TEST_SEED'] === undefined) {
     // What every server of the tests begins with, so that it is made only once.
     const first = join(folder, 'first')

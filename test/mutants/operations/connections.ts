@@ -123,7 +123,7 @@ export const connections: readonly Mutant[] = [
   {
     name: 'statement-mode',
     breaks: 'a pooler that cannot run a transaction is refused',
-    edits: [{ file: 'src/store/pooler.ts', from: '  if (pooled) await refuseStatementMode(url)\n', to: '' }],
+    edits: [{ file: 'src/store/pooler.ts', from: '    if (pooled) await refuseStatementMode(first)\n', to: '' }],
     caughtBy: inStore('pooler', 'a pooler in statement mode is refused; configured as auto'),
   },
 ]
