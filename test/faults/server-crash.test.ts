@@ -4,6 +4,7 @@ import { defineJob } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { drained, jobWorker } from '../support/jobs.ts'
 import { ownServer, type OwnServer } from '../support/own-server.ts'
+import { until } from '../support/wait.ts'
 import { claimByHand } from '../jobs/claim-by-hand.ts'
 
 const numbered = z.object({ n: z.number() })
@@ -47,6 +48,19 @@ test('a claim is on disk before anybody begins, and nobody gets the same job twi
   expect(again.ids).toEqual([second.id])
   expect(again.life).not.toBe(kept.life)
   expect((await claimByHand(db.workerUrl, 3, again)).ids).toEqual([])
+})
+
+test('the crash of one session begins another life, though the server goes on', async () => {
+  await using db = await testDatabase(server.url)
+  const plain = defineJob({ name: 'plain', args: numbered, perform: () => undefined })
+  await using client = jobWorker(db, [plain])
+  await client.jobs.enqueue(plain, { n: 1 })
+  const kept = await claimByHand(db.workerUrl, 1)
+  const began = await db.value<Date>('select pg_postmaster_start_time()')
+  process.kill(await db.value<number>('select pg_backend_pid()'), 'SIGKILL')
+  await until('the server has recovered', async () => (await db.value('select true').catch(() => false)) === true)
+  expect(await db.value('select pg_postmaster_start_time()')).toEqual(began)
+  expect((await claimByHand(db.workerUrl, 2, kept)).life).not.toBe(kept.life)
 })
 
 test('a worker outlives a crash of the server in the middle of a job: it ends once, and nothing stays', async () => {

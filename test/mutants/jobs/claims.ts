@@ -182,11 +182,12 @@ export const jobClaims: readonly Mutant[] = [
   },
   {
     name: 'server-life-survives-crash',
-    breaks: 'what is remembered of claims ends with the life of the server: a crash does not begin another life',
+    breaks:
+      'what is remembered of claims ends with the life of the server: the crash of a session begins no other life',
     edits: [{ file: schema, from: 'create unlogged table sluice.server_life', to: 'create table sluice.server_life' }],
     caughtBy: {
       file: 'test/faults/server-crash.test.ts',
-      test: 'a claim is on disk before anybody begins, and nobody gets the same job twice',
+      test: 'the crash of one session begins another life, though the server goes on',
     },
   },
 ]
