@@ -39,6 +39,8 @@ async function scene(): Promise<Scene> {
 test('of two deliveries of a key in open transactions one is new', async () => {
   await using db = await ledgerDatabase()
   await using at = place(db, [inbox], patient)
+  // Inbox and queue are there by then: the second one waits for nothing but the key.
+  await at.inboxes.receive(inbox, { id: 'before', cents: 1 })
   await using client = await openClient(db.workerUrl)
   await client.query('begin')
   const first = await at.inboxes.receive(inbox, payload, { tx: client })
@@ -48,7 +50,7 @@ test('of two deliveries of a key in open transactions one is new', async () => {
   await client.query('commit')
   expect(first.status).toBe('new')
   expect(await second).toEqual({ status: 'duplicate', id: first.id, differs: false })
-  expect(await db.value('select count(*)::int from sluice.job')).toBe(1)
+  expect(await db.value('select count(*)::int from sluice.job')).toBe(2)
 })
 
 test('a message is taken once, and a second job that is about to take it waits for the first', async () => {

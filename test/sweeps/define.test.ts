@@ -84,6 +84,16 @@ test.each<[string, string, Partial<SweepSpec<Paste>>]>([
       } as SweepSpec<Paste>['claim'],
     },
   ],
+  [
+    'a worker column of the wrong type',
+    'invalid input syntax for type timestamp',
+    {
+      claim: {
+        ...(ownColumns as object),
+        columns: { ...(ownColumns as { columns: object }).columns, worker: 'expires_at' },
+      } as SweepSpec<Paste>['claim'],
+    },
+  ],
   ['a final word that the status cannot have', 'GONE', { finalise: { set: { status: 'GONE' } } }],
   ['a value that does not fit its column', 'soon', { finalise: { set: { status: 'EXPIRED', expires_at: 'soon' } } }],
 ])('a worker does not start with %s, and list says so', async (_, problem, more) => {

@@ -83,6 +83,8 @@ export const sweepBounds: readonly Mutant[] = [
         from: 'unclaimed: findable ? undefined : notFoundAgain',
         to: 'unclaimed: findable && notFoundAgain ? undefined : undefined',
       },
+      // All digits are written as a rule, so that every key leads back.
+      { file: 'src/store/settings.ts', from: "  extra_float_digits: '1',\n", to: '' },
     ],
     caughtBy: {
       file: bounded,
@@ -141,7 +143,7 @@ export const sweepBounds: readonly Mutant[] = [
   },
   {
     name: 'sweep-words-not-tried',
-    breaks: 'a sweep fits its table: a word that the status cannot have shows when rows are claimed',
+    breaks: 'a sweep fits its table: what a column cannot hold shows when rows are claimed',
     edits: [
       {
         file: 'src/targets/swept-check.ts',
@@ -151,7 +153,7 @@ export const sweepBounds: readonly Mutant[] = [
     ],
     caughtBy: {
       file: 'test/sweeps/define.test.ts',
-      test: 'a worker does not start with a word that the status cannot have, and list says so',
+      test: 'a worker does not start with a worker column of the wrong type, and list says so',
     },
   },
   {
