@@ -249,9 +249,11 @@ describe('SQL', () => {
     const built = statements.flatMap(({ file, sql }) =>
       [...sql.matchAll(/\$\{([^}]*)\}/g)].map(([, hole]) => `${file}: ${hole}`),
     )
-    // Lists of columns that several statements share, and one constant.
+    // Lists of columns and a lock that several statements share, and one constant.
     const pieces = [
       'batches.ts: claimColumns',
+      'batches.ts: operationFirst',
+      'lifecycle.ts: operationFirst',
       ...['live', 'dead', 'done'].flatMap((kept) => [
         ...['Columns', 'From'].map((piece) => `jobs/views.ts: ${kept}${piece}`),
         ...['Columns', 'From', 'Where'].map((piece) => `jobs/lists.ts: ${kept}${piece}`),

@@ -34,7 +34,7 @@ export interface Transaction extends StoreConnection {
 
 interface CheckedOut {
   client: pg.PoolClient
-  release(usable: boolean): void
+  release: (usable: boolean) => void
 }
 
 /**

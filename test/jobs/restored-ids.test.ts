@@ -133,9 +133,11 @@ test.each([
   await client.jobs.enqueue(mail, { id: 2 })
   await claimByHand(db.workerUrl, 2, first)
   await db.query('delete from sluice.job; delete from sluice.job_claim')
+  await client.jobs.enqueue(mail, { id: 3 })
   const remembered = await claimByHand(db.workerUrl, 3, first)
   expect(remembered.floor).toBe('3')
-  const { id } = await client.jobs.enqueue(mail, { id: 3 })
+  await db.query('delete from sluice.job; delete from sluice.job_claim')
+  const { id } = await client.jobs.enqueue(mail, { id: 4 })
   await db.query(restore)
   await claimOfTheCopy(db, id)
 
