@@ -9,10 +9,10 @@ const name = 'SLUICE_TEST_PATIENCE'
  * the short leases of tests are multiplied by it: what waits longer only fails later, and nobody is taken for dead
  * because the machine is busy.
  */
-const patience = Number(process.env[name] ?? '1')
+const patience = (): number => Number(process.env[name] ?? '1')
 
 /** A time that is long enough on an idle machine, as long as it has to be on this one. */
-export const patiently = (ms: number): number => Math.round(ms * patience)
+export const patiently = (ms: number): number => Math.round(ms * patience())
 
 /** What the work below takes on two idle cores. */
 const idleMs = 250
