@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import { SluiceError } from '../errors.ts'
 import type { ClientOptions } from './connection.ts'
@@ -14,6 +15,17 @@ export function clientOptions({ url, purpose, countsAsNumbers = false }: ClientO
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     ...(countsAsNumbers ? { types: { getTypeParser: parserOf } } : {}),
+  }
+}
+
+/**
+ * A connection of ours. One that cannot log in is cut off: the driver only tells, and the server would wait for the rest
+ * for a minute, and with it whoever drops a database.
+ */
+export class Client extends pg.Client {
+  constructor(options?: pg.ClientConfig) {
+    super(options)
+    connectionOf(this)?.on('error', () => destroySocket(this))
   }
 }
 
@@ -66,6 +78,10 @@ export async function answer(client: pg.ClientBase, query: Query, limitMs: numbe
 
 /** Cuts a connection off at once; the server then rolls back. */
 export function destroySocket(client: pg.ClientBase): void {
-  const { connection } = client as unknown as { connection?: { stream: { destroy(): void } } }
-  connection?.stream.destroy()
+  connectionOf(client)?.stream.destroy()
+}
+
+/** What is below a client; its published types do not know it. */
+function connectionOf(client: pg.ClientBase): (EventEmitter & { stream: { destroy(): void } }) | undefined {
+  return (client as unknown as { connection?: EventEmitter & { stream: { destroy(): void } } }).connection
 }

@@ -1,5 +1,4 @@
-import pg from 'pg'
-import { answer, answerMarginMs, clientOptions, destroySocket } from './client.ts'
+import { answer, answerMarginMs, Client, clientOptions, destroySocket } from './client.ts'
 import type { ClientOptions, StoreConnection, Timeouts } from './connection.ts'
 import { settingsText, stateOf } from './settings.ts'
 import { isReadOnly, readOnly } from './sqlstate.ts'
@@ -22,7 +21,7 @@ export async function listen(
   hear: () => void,
 ): Promise<Listening> {
   const { schema, timeouts } = options
-  const client = new pg.Client(clientOptions(options))
+  const client = new Client(clientOptions(options))
   const broken = new Promise<never>((_, reject) => {
     client.on('error', reject)
     client.on('end', () => reject(new Error('Connection terminated')))

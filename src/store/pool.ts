@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { type Query, answer, answerMarginMs, clientOptions, connectTimeoutMs, destroySocket } from './client.ts'
+import { answer, answerMarginMs, Client, clientOptions, connectTimeoutMs, destroySocket, type Query } from './client.ts'
 import { prepared } from './statement.ts'
 import type { ClientOptions, Result, StoreConnection, Timeouts } from './connection.ts'
 import { limitsText, settingsText, stateOf, type SessionState } from './settings.ts'
@@ -59,6 +59,7 @@ export class Pool implements StoreConnection {
     this.#pooled = options.pooled
     this.#pool = new pg.Pool({
       ...clientOptions(options),
+      Client,
       max: options.size,
       idleTimeoutMillis: 30_000,
       maxLifetimeSeconds: options.lifeSeconds ?? lifeSeconds,

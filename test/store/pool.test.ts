@@ -1,7 +1,10 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
 import type { Connection } from '../../src/store/connection.ts'
 import { openDatabase } from '../../src/store/database.ts'
+import { listen } from '../../src/store/listen.ts'
 import { Pool, type PoolOptions } from '../../src/store/pool.ts'
 import { testDatabase } from '../support/database.ts'
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy/index.ts'
@@ -28,6 +31,36 @@ test('limits are set on each new session', async () => {
   )
   expect(rows).toEqual([{ s: '500ms', l: '300ms', i: '700ms', j: 'off' }])
   await expect(pool.query('select pg_sleep(5)', [])).rejects.toMatchObject({ code: '57014' })
+  await pool.end()
+})
+
+/** A server that lets in by a way that we do not know, and how many are still on that way. */
+async function askingServer(): Promise<{ url: string; left: () => number } & AsyncDisposable> {
+  const [sasl, ways] = [10, 'SCRAM-SHA-4096\0\0']
+  const question = Buffer.alloc(9)
+  question.write('R')
+  question.writeInt32BE(8 + ways.length, 1)
+  question.writeInt32BE(sasl, 5)
+  let open = 0
+  const server = createServer((socket) => {
+    open += 1
+    socket.once('data', () => socket.write(Buffer.concat([question, Buffer.from(ways)])))
+    socket.on('error', () => undefined)
+    socket.on('close', () => (open -= 1))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `postgres://nobody@127.0.0.1:${(server.address() as AddressInfo).port}/test`
+  return { url, left: () => open, [Symbol.asyncDispose]: async () => void server.close() }
+}
+
+test('a connection that cannot log in is not left open', async () => {
+  await using asking = await askingServer()
+  const pool = poolOn(asking.url)
+  await expect(pool.query('select 1', [])).rejects.toThrow(/mechanism/)
+  await expect(
+    listen({ url: asking.url, purpose: 'test', schema: 'sluice', timeouts }, 'news', () => 0),
+  ).rejects.toThrow(/mechanism/)
+  await until('the server has nobody to wait for', () => asking.left() === 0)
   await pool.end()
 })
 

@@ -25,8 +25,6 @@ const fast = {
   checkpoint_timeout: '1h',
   wal_writer_delay: '10s',
   bgwriter_delay: '10s',
-  // Who stands still while it logs in keeps everybody from dropping a database, for a minute as a rule.
-  authentication_timeout: '10s',
 }
 
 /**
