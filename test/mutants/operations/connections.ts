@@ -27,7 +27,7 @@ export const connections: readonly Mutant[] = [
     name: 'settings-not-behind-pooler',
     breaks: 'a single statement behind a pooler has our settings: it is sent without a transaction',
     edits: [
-      { file: pool, from: 'if (!this.#options.pooled) return this.alone', to: 'if (this.schema) return this.alone' },
+      { file: pool, from: 'if (this.#pooled !== true) return this.alone', to: 'if (this.schema) return this.alone' },
     ],
     caughtBy: ours(true),
   },
