@@ -68,6 +68,7 @@ test('the index that the trigger of the manual keeps has every change, also one 
   // The worker has looked: what came later has run.
   const { id } = await worker.jobs.enqueue(other)
   await until('that has run', async () => (await worker.jobs.get(id)).state === 'succeeded')
+  expect(worker.events.payloads('job.started').map(({ name }) => name)).not.toContain('index-document')
   expect(await db.value('select count(*)::int from search_index')).toBe(0)
   await writer.query('commit')
   await drained(db)
