@@ -32,6 +32,13 @@ export interface Transaction extends StoreConnection {
   readonly purpose: string
 }
 
+/** A connection on which nothing is set yet. */
+export interface BareConnection {
+  /** The process that the server named when the connection opened. */
+  readonly processId: unknown
+  ask(text: string): Promise<Result>
+}
+
 interface CheckedOut {
   client: pg.PoolClient
   release: (usable: boolean) => void
@@ -78,14 +85,14 @@ export class Pool implements StoreConnection {
    * Lets somebody find out on its first connections whether a pooler is in between. They are bare until that is known,
    * and then as any other.
    */
-  async findPooler(find: (open: () => Promise<pg.ClientBase>) => Promise<boolean>): Promise<boolean> {
+  async findPooler(find: (open: () => Promise<BareConnection>) => Promise<boolean>): Promise<boolean> {
     const opened: CheckedOut[] = []
     let usable = false
     try {
       const pooled = await find(async () => {
         const next = await this.#checkOut()
         opened.push(next)
-        return next.client
+        return bare(next.client)
       })
       this.#pooled = pooled
       if (!pooled) for (const { client } of opened) await this.#set(client)
@@ -200,6 +207,12 @@ export class Pool implements StoreConnection {
     if (this.#refusesReadOnly) throw readOnly(state)
     this.#readOnly.add(client)
   }
+}
+
+/** The published types of a client do not know its process. */
+function bare(client: pg.ClientBase): BareConnection {
+  const { processID: processId } = client as unknown as { processID: unknown }
+  return { processId, ask: (text) => answer(client, { text, values: [] }, connectTimeoutMs) }
 }
 
 /** Whatever the database, the role or a handler before has made the default. */

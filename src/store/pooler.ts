@@ -1,14 +1,12 @@
-import type pg from 'pg'
 import { SluiceError } from '../errors.ts'
-import { answer } from './client.ts'
-import type { Pool } from './pool.ts'
+import type { BareConnection, Pool } from './pool.ts'
 
 /** What may stand between us and the server, and that it is to be found out. */
 export const poolers = ['auto', 'transaction', 'none'] as const
 export type Pooler = (typeof poolers)[number]
 
 /** Opens a connection of the pool that wants to know. */
-type Open = () => Promise<pg.ClientBase>
+type Open = () => Promise<BareConnection>
 
 /** Whether a transaction pooler stands between a pool and the server; found out unless somebody says so. */
 export async function findPooler(pool: Pool, given: Pooler = 'auto'): Promise<boolean> {
@@ -27,20 +25,20 @@ export async function findPooler(pool: Pool, given: Pooler = 'auto'): Promise<bo
  * may pass the server's number on. So it is also looked whether two open connections have the same process, or one
  * changes its own; but with others about that shows only most of the time.
  */
-async function detectPooler(first: pg.ClientBase, open: Open): Promise<boolean> {
+async function detectPooler(first: BareConnection, open: Open): Promise<boolean> {
   const second = await open()
   // Twice on one connection shows a pooler that takes turns, once on the other one that reuses the last.
   const own = [await backend(first), await backend(first)]
   const other = await backend(second)
   own.push(await backend(first))
-  const [told, toldOther] = [processOf(first), processOf(second)]
+  const [told, toldOther] = [first.processId, second.processId]
   return own.some((pid) => pid !== told) || other !== toldOther || own.includes(other)
 }
 
 /** A pooler that lends the server for one statement cannot run a transaction, and ours are made of several. */
-async function refuseStatementMode(client: pg.ClientBase): Promise<void> {
+async function refuseStatementMode(connection: BareConnection): Promise<void> {
   try {
-    for (const text of ['begin', 'select 1', 'rollback']) await ask(client, text)
+    for (const text of ['begin', 'select 1', 'rollback']) await connection.ask(text)
   } catch (error) {
     if (!/statement pooling mode/.test((error as Error).message)) throw error
     throw new SluiceError('POOLER_MODE', {
@@ -51,17 +49,6 @@ async function refuseStatementMode(client: pg.ClientBase): Promise<void> {
   }
 }
 
-const limitMs = 10_000
-
-async function ask(client: pg.ClientBase, text: string): Promise<pg.QueryResult> {
-  return answer(client, { text, values: [] }, limitMs)
-}
-
-async function backend(client: pg.ClientBase): Promise<unknown> {
-  return (await ask(client, 'select pg_backend_pid() as pid')).rows[0]?.pid
-}
-
-/** The process that the server named when the connection opened; its published types do not know it. */
-function processOf(client: pg.ClientBase): unknown {
-  return (client as unknown as { processID: number | null }).processID
+async function backend(connection: BareConnection): Promise<unknown> {
+  return (await connection.ask('select pg_backend_pid() as pid')).rows[0]?.['pid']
 }
