@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts'
 import { Pool } from '../store/pool.ts'
-import { keepSetting, noteSetting, takeSetting } from '../store/table-settings.ts'
+import { keepSetting, keepsSettings, noteSetting, takeSetting } from '../store/table-settings.ts'
 import { setTruncation, truncationOf, vacuumRights, vacuumTable } from '../targets/vacuum.ts'
 
 /** How an operation and vacuum get along. */
@@ -75,7 +75,10 @@ export class VacuumCare {
 
   /** Puts back what tables said before, where no operation walks them any more. */
   async restore(): Promise<void> {
-    await this.#deps.database.work.transaction(
+    const { control, work } = this.#deps.database
+    const [any] = await keepsSettings(control)
+    if (any?.kept !== true) return
+    await work.transaction(
       async (transaction) => {
         const [taken] = await takeSetting(transaction)
         if (taken === undefined) return

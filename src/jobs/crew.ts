@@ -133,7 +133,8 @@ export class JobCrew implements Crew {
         const limit = this.#wanted()
         // Endings that wait to be written make room, too, and do not ring.
         if (limit === 0) await this.#room.heard(100)
-        else if (!(await this.#take(shift, limit)) && !this.#hinted)
+        // A stop that came meanwhile rang when nobody listened.
+        else if (!(await this.#take(shift, limit)) && !this.#hinted && !stopping.aborted)
           await this.#hint.heard(jittered(this.#options.pollMs))
         failures = 0
       } catch (error) {

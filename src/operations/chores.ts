@@ -5,7 +5,13 @@ import { forgetActs } from '../store/audit.ts'
 import { rescue } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import { beginVerifying, endHolds, finishDone, settleCancelling, settlePausing } from '../store/lifecycle.ts'
-import { createHistoryPartitions, dropHistoryPartitions, forgetSilent, forgetSummaries } from '../store/workers.ts'
+import {
+  createHistoryPartitions,
+  dropHistoryPartitions,
+  forgetSilent,
+  forgetSummaries,
+  historyPartitionsDue,
+} from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationRegistry } from './define.ts'
 
@@ -22,7 +28,6 @@ interface Deps {
 }
 
 const partitionsEveryMs = 3_600_000
-const weeksAhead = 4
 /** One statement forgets so many rows. */
 const most = 1_000
 
@@ -33,8 +38,7 @@ export async function keepHouse(deps: Deps): Promise<void> {
     try {
       const due = Date.now() >= partitionsAt
       if (due) {
-        await createHistoryPartitions(deps.database.control, { weeksAhead })
-        await dropHistoryPartitions(deps.database.control, { keepDays: deps.keepDays })
+        await keepPartitions(deps)
         partitionsAt = Date.now() + partitionsEveryMs
       }
       await sweep(deps)
@@ -46,6 +50,13 @@ export async function keepHouse(deps: Deps): Promise<void> {
         deps.telemetry.emit('warning', { message: `Sweep failed: ${errorRecord(error).message}` })
     }
   }
+}
+
+async function keepPartitions({ database: { control }, keepDays }: Deps): Promise<void> {
+  const [look] = await historyPartitionsDue(control, { keepDays })
+  if (look?.due !== true) return
+  await createHistoryPartitions(control)
+  await dropHistoryPartitions(control, { keepDays })
 }
 
 async function forget({ database: { control }, keepSummaryDays, keepAuditDays, signal }: Deps): Promise<void> {

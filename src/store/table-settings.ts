@@ -20,6 +20,13 @@ export const noteSetting = statement<{ table: string; previous: string | null },
   (p) => [p.table, p.previous],
 )
 
+/** Whether the setting of any table is kept. */
+export const keepsSettings = statement<void, { kept: boolean }>(
+  'table_setting.any',
+  `select exists (select from sluice.table_setting) as kept`,
+  () => [],
+)
+
 /**
  * A table whose setting has to be put back, and that this role may change: nothing unfinished walks it any more. The
  * row is gone, and others wait for it, until the transaction ends.

@@ -1,3 +1,4 @@
+import { partitionsDue } from './partitions.ts'
 import { statement } from './statement.ts'
 
 export interface WorkerRow {
@@ -82,11 +83,20 @@ export const forgetSilent = statement<{ afterMs: number }, { id: string }>(
   ({ afterMs }) => [afterMs],
 )
 
+const weeksAhead = 4
+
+/** Whether weeks of history are missing, or some may be old enough to go. */
+export const historyPartitionsDue = statement<{ keepDays: number }, { due: boolean }>(
+  'history.partitionsDue',
+  partitionsDue(['operation_history', 'batch_history', 'quarantine', 'transition'], 'week'),
+  ({ keepDays }) => [weeksAhead, keepDays],
+)
+
 /** Makes sure that history has a partition to go to, now and for some weeks. */
-export const createHistoryPartitions = statement<{ weeksAhead: number }, { created: number }>(
+export const createHistoryPartitions = statement<void, { created: number }>(
   'history.createPartitions',
   `select sluice.create_history_partitions($1) as created`,
-  ({ weeksAhead }) => [weeksAhead],
+  () => [weeksAhead],
 )
 
 /** Forgets summaries of operations that are older than the retention, some at a time. */

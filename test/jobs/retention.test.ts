@@ -80,6 +80,18 @@ test('a worker makes the days to come, so that an end always has a place', async
   for (const parent of parents) expect(there.filter((name) => name.startsWith(parent)).length).toBeGreaterThanOrEqual(7)
 })
 
+test('nor is one day of one table forgotten', async () => {
+  await using db = await testDatabase()
+  const before = await partitions(db)
+  const last = before
+    .filter((name) => name.startsWith('job_dead'))
+    .toSorted()
+    .at(-1)
+  await db.query(`drop table sluice.${last}`)
+  await using _ = await startedWorker(db, [])
+  await until('it is there again', async () => (await partitions(db)).length === before.length)
+})
+
 test('nothing that has ended stays in the live table, whatever its end', async () => {
   await using db = await testDatabase()
   const ways = [

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { clean, jobWorker, leftovers, liveJobs, startedWorker, withLedger } from '../support/jobs.ts'
+import { until } from '../support/wait.ts'
 
 const numbered = z.object({ n: z.number() })
 const many = (length: number): { n: number }[] => Array.from({ length }, (_, n) => ({ n }))
@@ -23,6 +24,30 @@ test('running jobs may end, fetched ones go back, and nothing stays claimed', as
   // Released is no attempt, no failure, no crash.
   expect(await db.value('select count(*)::int from sluice.job where attempt > 0 or crashes > 0')).toBe(0)
   expect(await db.value('select count(*)::int from sluice.job_attempt')).toBe(0)
+})
+
+test('a worker that is stopped as it starts does not wait for its next look', async () => {
+  await using db = await testDatabase()
+  const noop = defineJob({ name: 'noop', perform: () => undefined })
+  // Its stop would be as patient with a job.
+  const worker = await startedWorker(db, [noop], { poll: '1 hour' }, { worker: { stop: '1 hour' } })
+  await worker.sluice.stop()
+  expect(await leftovers(db)).toEqual(clean)
+})
+
+test('a worker that has no work of users opens no connection for it', async () => {
+  await using db = await testDatabase()
+  await db.query(`insert into sluice.worker (id, host, pid, version, operations, jobs, queues, concurrency, seen_at)
+    values (gen_random_uuid(), 'gone', 1, '0', '{}', '{}', '{}', 1, now() - interval '1 day')`)
+  await using _ = await startedWorker(db, [defineJob({ name: 'noop', perform: () => undefined })])
+  // What it does last, the first time that it looks after everything.
+  await until(
+    'the one that is gone is forgotten',
+    async () => (await db.value('select count(*)::int from sluice.worker')) === 1,
+  )
+  const opened = `select count(*)::int from pg_stat_activity
+    where datname = current_database() and application_name = 'sluice work'`
+  expect(await db.value(opened)).toBe(0)
 })
 
 test('a handler that does not end is told by its signal, and one that hangs is left behind', async () => {

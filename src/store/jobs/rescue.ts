@@ -1,3 +1,4 @@
+import { partitionsDue } from '../partitions.ts'
 import { statement } from '../statement.ts'
 import type { JobClaim } from './settle.ts'
 
@@ -118,6 +119,13 @@ export const createJobPartitions = statement<void, { created: number }>(
   'job.createPartitions',
   `select sluice.create_job_partitions($1) as created`,
   () => [daysAhead],
+)
+
+/** Whether days of history are missing, or some may be old enough to go: to look is cheaper than to make and drop. */
+export const jobPartitionsDue = statement<{ keepDays: number; keepDeadDays: number }, { due: boolean }>(
+  'job.partitionsDue',
+  partitionsDue(['job_history', 'job_dead', 'job_attempt'], 'day'),
+  (p) => [daysAhead, Math.min(p.keepDays, p.keepDeadDays)],
 )
 
 /** Drops the days of history that are old enough. */
