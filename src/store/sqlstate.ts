@@ -168,7 +168,8 @@ export async function reached<T>(work: () => Promise<T>): Promise<T> {
 function describe(error: Error): string {
   // A host with several addresses fails with an AggregateError, whose own message is empty.
   if (error instanceof AggregateError) return error.errors.map((e) => (e as Error).message).join('; ')
-  if (error.message.endsWith('client password must be a string'))
+  // Of the driver that is to prove that it knows the password, and of a server that wants to see it.
+  if (/client password must be a string$|^empty password returned by client$/.test(error.message))
     return 'the server asks for a password, and none is set'
   return error.message
 }

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
+import { proving } from '../support/cluster.ts'
 import { sluiceHere, temporaryFolder } from './run-cli.ts'
 
 const url = 'postgres://u:s3cret@127.0.0.1:1/x'
@@ -68,16 +69,18 @@ test('a configuration file that holds it and is broken does not give it away', a
 
 test('a server that asks for a password, and one without encryption, are told in words', async () => {
   const { host } = new URL(inject('clusterUrl'))
-  const answers = await Promise.all(
-    ['?sslmode=disable', '?sslmode=verify-full'].map((mode) =>
-      sluiceHere(['ops', 'list', '--database', `postgres://postgres@${host}/postgres${mode}`]),
-    ),
-  )
-  expect(answers.map(({ exitCode }) => exitCode)).toEqual([3, 3])
-  expect(answers[0]?.stderr).toContain(
-    'refuses the connection: the server asks for a password, and none is set. Check user and password',
-  )
-  expect(answers[1]?.stderr).toContain(
+  const urls = [
+    `postgres@${host}/postgres`,
+    `${proving}@${host}/postgres`,
+    `postgres@${host}/postgres?sslmode=verify-full`,
+  ]
+  const answers = await Promise.all(urls.map((url) => sluiceHere(['ops', 'list', '--database', `postgres://${url}`])))
+  expect(answers.map(({ exitCode }) => exitCode)).toEqual([3, 3, 3])
+  for (const { stderr } of answers.slice(0, 2))
+    expect(stderr).toContain(
+      'refuses the connection: the server asks for a password, and none is set. Check user and password',
+    )
+  expect(answers[2]?.stderr).toContain(
     'refuses the connection: The server does not support SSL connections. Check the encryption',
   )
   const doctor = await sluiceHere(['doctor', '--database', `postgres://postgres@${host}/postgres?sslmode=disable`])

@@ -77,6 +77,9 @@ export async function makeOtherTemplate(url: string): Promise<void> {
   if (otherTemplate !== undefined) await makeTemplate(url)
 }
 
+/** Somebody who is asked for a proof of the password, as is the rule, and not for the password itself. */
+export const proving = 'proving'
+
 /**
  * The server asks for the password itself instead of a proof of it: a run logs in many thousand times, and the proof is
  * a fifth of what that costs. A wrong password is as wrong as ever.
@@ -84,7 +87,8 @@ export async function makeOtherTemplate(url: string): Promise<void> {
 async function askForPasswords(url: string): Promise<void> {
   const { rows } = await run(url, `select current_setting('hba_file') as file`)
   const { file } = rows[0] as { file: string }
-  await writeFile(file, (await readFile(file, 'utf8')).replaceAll('scram-sha-256', 'password'))
+  const proofs = await readFile(file, 'utf8')
+  await writeFile(file, `host all ${proving} all scram-sha-256\n${proofs.replaceAll('scram-sha-256', 'password')}`)
   await run(url, 'select pg_reload_conf()')
 }
 
