@@ -116,6 +116,7 @@ export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, r
   if (returned.kind === 'leave') return { ...completed, left: storable(reason, maxReason) }
   if (returned.kind === 'cancel') return buried(job.id, claimId, { outcome: 'cancelled', reason, runMs })
   const { id, tries } = job
+  const snoozes = (tries?.[snoozed] ?? 0) + 1
   return {
     kind: 'postponed',
     id,
@@ -124,10 +125,22 @@ export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, r
     reason: storable(reason, maxReason),
     delayMs,
     error: null,
-    tries,
+    tries: { ...tries, [snoozed]: snoozes },
     counts: false,
+    unrecorded: !isRecorded(snoozes),
     runMs,
   }
+}
+
+/** Under which snoozes are counted, beside the failures by rule; no error has such a name. */
+const snoozed = '(snoozed)'
+
+/**
+ * Whether a row is kept of the nth snooze of a job: of the first ten, then of each tenth up to the hundredth, and so on.
+ * A job that waits for something by snoozing may do so every second, and rows are kept for months.
+ */
+export function isRecorded(nth: number): boolean {
+  return nth % 10 ** Math.max(0, Math.ceil(Math.log10(nth)) - 1) === 0
 }
 
 /** The connection on which a transactional attempt ran broke, and nothing of it was committed. */

@@ -32,6 +32,7 @@ const poisonCrashes = 3
 /** What every worker does now and then for the jobs of all: no leader, and no harm when several do it at once. */
 export async function keepJobs(order: ChoreOrder): Promise<void> {
   let [partitionsAt, sweepAt] = [0, 0]
+  let after: string | null = null
   for await (const _ of ticks(admitEveryMs, order.signal)) {
     const now = performance.now()
     try {
@@ -43,8 +44,9 @@ export async function keepJobs(order: ChoreOrder): Promise<void> {
         await sweep(order)
         sweepAt = now + order.leaseMs / 3
       }
-      const [waiting] = await admitWaiting(order.database.control)
-      if ((waiting?.admitted ?? 0) > 0) order.wake()
+      const { admitted, next } = await admitWaiting(order.database.control, { after })
+      after = next
+      if (admitted > 0) order.wake()
     } catch (error) {
       // The next tick tries again; the loops that take work report what the database says.
       if (order.signal.aborted) return

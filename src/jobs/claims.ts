@@ -15,6 +15,7 @@ import {
 } from '../store/jobs/claim.ts'
 import { createJobPartitions } from '../store/jobs/rescue.ts'
 import type { JobDefinition, JobRegistry } from './define.ts'
+import { BusyQueues } from './busy-queues.ts'
 import { Floors } from './floors.ts'
 import { shuffle } from './prefetch.ts'
 
@@ -54,6 +55,7 @@ export class Claims {
   readonly #registry: JobRegistry
   readonly #weights: Weights
   readonly #floors = new Floors()
+  readonly #busy = new BusyQueues()
   #floor: ClaimsFloor = { life: null, seq: '0' }
   #opened = false
   #queues: QueueState[] = []
@@ -104,12 +106,13 @@ export class Claims {
   async take(order: Order & { hinted: boolean }, receive: (claimed: Claimed) => void): Promise<number> {
     const now = performance.now()
     if (now - this.#refreshedAt > refreshEveryMs) await this.#refresh(now)
-    const open = shuffle(
+    const all = shuffle(
       this.#queues
         .filter(({ paused }) => !paused)
         .map((queue) => ({ ...queue, weight: this.#weights?.[queue.name] ?? 1 })),
       Math.random,
     )
+    const open = await this.#busy.among(all, { control: this.#database.control, hinted: order.hinted })
     let [count, suspected] = [0, false]
     const hand = (claimed: Claimed): void => {
       if (claimed.jobs.length === 0) return

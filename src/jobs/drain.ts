@@ -92,7 +92,9 @@ class Bench {
 
   /** The next job, seldom two. */
   async take(): Promise<Attempt[]> {
-    await admitWaiting(this.#deps.database.control)
+    let after: string | null = null
+    do after = (await admitWaiting(this.#deps.database.control, { after })).next
+    while (after !== null)
     // It remembers nothing from the last time, so that it overlooks nothing.
     const claims = new Claims({ ...this.#deps, weights: undefined })
     await claims.open()

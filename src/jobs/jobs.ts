@@ -132,9 +132,9 @@ export class Jobs {
   /** One job with the attempts that did not succeed, oldest first. */
   async get(id: number): Promise<JobStatus & { attempts: JobAttempt[] }> {
     const { control: connection } = await this.#deps.database()
-    const [view] = await views.findJob(connection, { id: checkId(id) })
+    const view = await views.findJob(connection, { id: checkId(id) })
     if (view === undefined) throw notFound(id)
-    return { ...this.#seen(view), attempts: (await views.attemptsOf(connection, { id })).map(attemptOf) }
+    return { ...this.#seen(view), attempts: (await views.attemptsOf(connection, view)).map(attemptOf) }
   }
 
   /** Jobs, latest first, a page at a time. Ended ones and others cannot be asked for together. */
@@ -250,10 +250,10 @@ export class Jobs {
 
   async #act(id: number, verb: Order & { who: JobVerbOptions }): Promise<JobStatus> {
     const { control: connection } = await this.#deps.database()
-    const [before] = await views.findJob(connection, { id: checkId(id) })
+    const before = await views.findJob(connection, { id: checkId(id) })
     const { expectedState: from } = verb.who
     const touched = await reached(() => this.actOn([id], { ...verb, was: from ?? before?.state, from }))
-    const [view] = await views.findJob(connection, { id })
+    const view = await views.findJob(connection, { id })
     if (view === undefined) throw notFound(id)
     if (touched > 0) return this.#seen(view)
     refuseStale(`Job ${id}`, view.state, verb.who)

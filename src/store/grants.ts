@@ -35,7 +35,7 @@ begin
   alter function sluice.create_job_partitions(integer) owner to sluice_migrator;
   alter function sluice.drop_job_partitions(integer, integer) owner to sluice_migrator;
   alter function sluice.admit_jobs(bigint[]) owner to sluice_migrator;
-  alter function sluice.admit_waiting_jobs() owner to sluice_migrator;
+  alter function sluice.admit_waiting_jobs(bigint, integer) owner to sluice_migrator;
   alter function sluice.enqueue(text, boolean, boolean, boolean) owner to sluice_migrator;
   alter function sluice.enqueue_names(text[], text[]) owner to sluice_migrator;
   alter function sluice.enqueue_plain(text[], text[], integer[], integer[], smallint[], text, boolean)
@@ -97,7 +97,8 @@ begin
   grant select, insert on sluice.job_history, sluice.job_attempt to sluice_worker;
   grant select, insert, delete on sluice.job_dead to sluice_worker;
   grant execute on function sluice.create_job_partitions(integer), sluice.drop_job_partitions(integer, integer),
-    sluice.admit_jobs(bigint[]), sluice.admit_waiting_jobs(), sluice.enqueue(text, boolean, boolean, boolean) to sluice_worker;
+    sluice.admit_jobs(bigint[]), sluice.admit_waiting_jobs(bigint, integer),
+    sluice.enqueue(text, boolean, boolean, boolean) to sluice_worker;
   grant execute on function sluice.admit_jobs(bigint[]), sluice.enqueue(text, boolean, boolean, boolean),
     sluice.enqueue_names(text[], text[]),
     sluice.enqueue_plain(text[], text[], integer[], integer[], smallint[], text, boolean)

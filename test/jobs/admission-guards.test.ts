@@ -78,7 +78,7 @@ test('a sweep lets in what has room and nobody let in, and what is scheduled onl
     run_at = case id when (select max(id) from sluice.job) then now() + interval '1 hour' else run_at end`)
   expect(await states(db)).toEqual([1, 3, 3])
 
-  expect(await admitWaiting(store.control)).toEqual([{ admitted: 2 }])
+  expect(await admitWaiting(store.control, { after: null })).toEqual({ admitted: 2, next: null })
 
   expect(await states(db)).toEqual([4, 4, 3])
 })

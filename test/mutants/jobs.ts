@@ -1,5 +1,6 @@
 import type { Mutant } from './mutant.ts'
 import { jobClaims } from './jobs/claims.ts'
+import { jobCosts } from './jobs/costs.ts'
 import { jobEndings } from './jobs/endings.ts'
 import { jobEnqueue } from './jobs/enqueue.ts'
 import { jobKeys } from './jobs/keys.ts'
@@ -14,4 +15,5 @@ export const jobs: readonly Mutant[] = [
   ...jobKeys,
   ...jobOwnership,
   ...jobEnqueue,
+  ...jobCosts,
 ]

@@ -738,10 +738,11 @@ table worker
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function add_counts(a bigint[], b bigint[]) returns bigint[] set {"search_path=pg_catalog, pg_temp"}
 function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
-function admit_waiting_jobs() returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function admit_waiting_jobs(p_after bigint, p_most integer, OUT admitted integer, OUT next_key bigint) returns record security definer set {"search_path=pg_catalog, pg_temp"}
 function batch_members_added(p_jobs jsonb, p_places integer[], p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
 function batch_members_back(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function batch_members_ended(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
+function busy_queues(p_after integer, p_most integer, OUT ids integer[], OUT next_after integer) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,jit=off}
 function call_back_job_batch(b sluice.job_batch, p_kind text) returns jsonb set {"search_path=pg_catalog, pg_temp"}
 function cancel_job_batch(p_id bigint, p_reason text) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_classes text[], p_queue_ids integer[], p_lane_queues integer[], p_lane_priorities smallint[], p_lane_floors bigint[], p_limit integer, p_free integer, p_suspects integer, p_life text, p_claims_floor bigint, OUT jobs text, OUT queues text, OUT missing boolean, OUT life text, OUT claims_floor bigint, OUT server_ms double precision) returns record set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,enable_sort=off,plan_cache_mode=force_generic_plan}

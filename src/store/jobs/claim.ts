@@ -193,6 +193,13 @@ export interface QueueState {
   limited: boolean
 }
 
+/** Queues with jobs that could be claimed, after one of them, and after which to go on. */
+export const busyQueues = statement<{ after: number; most: number }, { ids: number[]; next_after: number | null }>(
+  'queue.busy',
+  `select ids, next_after from sluice.busy_queues($1, $2)`,
+  ({ after, most }) => [after, most],
+)
+
 /** The queues of these names (null: all there are), after those that are known were made. */
 export const queueStates = statement<{ known: readonly string[]; wanted: readonly string[] | null }, QueueState>(
   'queue.states',

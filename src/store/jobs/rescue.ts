@@ -1,3 +1,4 @@
+import type { StoreConnection } from '../connection.ts'
 import { partitionsDue } from '../partitions.ts'
 import { statement } from '../statement.ts'
 import type { JobClaim } from './settle.ts'
@@ -92,11 +93,31 @@ export const quarantinePoison = statement<
   ({ crashes }) => [crashes],
 )
 
-/** Readies keyed jobs that are due and parked ones for which there is room: the net under every other admission. */
-export const admitWaiting = statement<void, { admitted: number }>(
+/** So many keys are looked at in one go. */
+const keysPerLook = 1_000
+
+/** What a look at waiting jobs has let in, and the key after which the next one goes on; null: from the first. */
+export interface Admission {
+  admitted: number
+  next: string | null
+}
+
+/**
+ * Readies keyed jobs that are due and parked ones for which there is room: the net under every other admission. One
+ * look is at some keys after a given one; where there are more, the next look goes on with them.
+ */
+export async function admitWaiting(
+  connection: StoreConnection,
+  { after }: { after: string | null },
+): Promise<Admission> {
+  const [looked] = await admitSome(connection, { after })
+  return looked ?? { admitted: 0, next: null }
+}
+
+const admitSome = statement<{ after: string | null }, Admission>(
   'job.admitWaiting',
-  `select sluice.admit_waiting_jobs() as admitted`,
-  () => [],
+  `select admitted, next_key::text as next from sluice.admit_waiting_jobs($1, $2)`,
+  ({ after }) => [after, keysPerLook],
 )
 
 /** Which of these running jobs are still ours, and which of them a person wants to end. */

@@ -77,6 +77,8 @@ export interface Setback extends JobClaim {
   tries: Record<string, number> | null
   /** Whether it counts as an attempt. */
   counts: boolean
+  /** One of many that are alike: no row is kept of it. */
+  unrecorded?: boolean
   runMs: number
 }
 
@@ -86,7 +88,7 @@ export const postpone = statement<{ setbacks: readonly Setback[]; workerId: stri
   `with given as materialized (
      select *
      from jsonb_to_recordset($1::text::jsonb) g(id bigint, "claimId" bigint, verdict text, reason text,
-       "delayMs" float8, error jsonb, tries jsonb, counts boolean, "runMs" integer)
+       "delayMs" float8, error jsonb, tries jsonb, counts boolean, unrecorded boolean, "runMs" integer)
    ), failed as (
      update sluice.job j
      set claim_id = null, tries = g.tries,
@@ -103,7 +105,7 @@ export const postpone = statement<{ setbacks: readonly Setback[]; workerId: stri
      select f.id, f.run_at, $2, g."runMs", f.attempt, g.verdict, g.reason, g.error
      from failed f
      join given g on g.id = f.id
-     where g.verdict <> 'release'
+     where g.verdict <> 'release' and g.unrecorded is not true
    )
    select id, key_hash::text as key
    from failed`,

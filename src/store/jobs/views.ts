@@ -1,5 +1,6 @@
 import type { ErrorRecord } from '../../std/error-record.ts'
 import type { Json } from '../../std/json.ts'
+import type { StoreConnection } from '../connection.ts'
 import { statement } from '../statement.ts'
 
 type LiveJobState = 'waiting' | 'scheduled' | 'blocked' | 'running'
@@ -73,16 +74,52 @@ export const doneFrom = `from sluice.job_history h
    join sluice.job_class c on c.id = h.class_id
    join sluice.queue q on q.id = h.queue_id`
 
-/** One job, live or ended. */
-export const findJob = statement<{ id: number }, JobView>(
-  'job.find',
-  `select ${liveColumns} ${liveFrom} where j.id = $1
-   union all
-   select ${deadColumns} ${deadFrom} where d.id = $1
-   union all
-   select ${doneColumns} ${doneFrom} where h.id = $1
-   limit 1`,
+/** So many days of ended jobs are looked at in one statement: each day is a partition, with a lock on all its parts. */
+const daysPerLook = 7
+const dayMs = 86_400_000
+
+/** One job, live or ended: the latest days first, because that is what people ask for. */
+export async function findJob(connection: StoreConnection, { id }: { id: number }): Promise<JobView | undefined> {
+  const [live] = await findLive(connection, { id })
+  if (live !== undefined) return live
+  const [days] = await endedDays(connection)
+  let to: string | null = null
+  for (let toMs = days?.now_ms ?? 0; toMs > (days?.oldest_ms ?? Infinity); toMs -= daysPerLook * dayMs) {
+    const from = new Date(toMs - daysPerLook * dayMs).toISOString()
+    const [ended] = await findEnded(connection, { id, from, to })
+    if (ended !== undefined) return ended
+    to = from
+  }
+  // It may have been taken up again meanwhile.
+  return (await findLive(connection, { id }))[0]
+}
+
+const findLive = statement<{ id: number }, JobView>(
+  'job.findLive',
+  `select ${liveColumns} ${liveFrom} where j.id = $1`,
   ({ id }) => [id],
+)
+
+/** The server's time, and when the oldest day of ended jobs began. */
+const endedDays = statement<void, { now_ms: number; oldest_ms: number | null }>(
+  'job.endedDays',
+  `select date_part('epoch', clock_timestamp()) * 1000 as now_ms,
+     date_part('epoch', min(to_date(right(c.relname, 8), 'YYYYMMDD'))) * 1000 as oldest_ms
+   from pg_inherits i
+   join pg_class c on c.oid = i.inhrelid
+   where i.inhparent in ('sluice.job_dead'::regclass, 'sluice.job_history'::regclass) and c.relname ~ '_[0-9]{8}$'`,
+  () => [],
+)
+
+const findEnded = statement<{ id: number; from: string; to: string | null }, JobView>(
+  'job.findEnded',
+  `select ${deadColumns} ${deadFrom}
+   where d.id = $1 and d.finished_at >= $2::timestamptz and d.finished_at < coalesce($3::timestamptz, 'infinity')
+   union all
+   select ${doneColumns} ${doneFrom}
+   where h.id = $1 and h.finished_at >= $2::timestamptz and h.finished_at < coalesce($3::timestamptz, 'infinity')
+   limit 1`,
+  ({ id, from, to }) => [id, from, to],
 )
 
 /** Whether a job has not ended yet. */
@@ -104,14 +141,19 @@ export interface AttemptView {
   worker_id: string | null
 }
 
-export const attemptsOf = statement<{ id: number }, AttemptView>(
+/** Of the days of its life, and one more at each end for clocks that differ. */
+export const attemptsOf = statement<Pick<JobView, 'id' | 'enqueued_at' | 'finished_at'>, AttemptView>(
   'job.attempts',
   `select attempt, verdict, reason, error, at, next_at, run_ms, worker_id
    from sluice.job_attempt
-   where job_id = $1
+   where job_id = $1 and at >= $2::timestamptz and at < coalesce($3::timestamptz, 'infinity')
    order by at
    limit 1000`,
-  ({ id }) => [id],
+  (job) => [
+    job.id,
+    new Date(job.enqueued_at.getTime() - dayMs).toISOString(),
+    job.finished_at === null ? null : new Date(job.finished_at.getTime() + dayMs).toISOString(),
+  ],
 )
 
 /** A queue with what waits in it. */

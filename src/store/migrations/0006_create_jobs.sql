@@ -221,31 +221,46 @@ begin
 end
 $$;
 
--- Parks keyed jobs that are due, and looks for keys with parked jobs and room.
-create function sluice.admit_waiting_jobs() returns integer
+-- Parks keyed jobs that are due and lets them in, and looks for keys with parked jobs and room: up to p_most keys after
+-- p_after, so that the cost does not grow with the keys. Gives where to go on; null: from the first key.
+create function sluice.admit_waiting_jobs(p_after bigint, p_most integer, out admitted integer, out next_key bigint)
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  due bigint[];
+  roomy bigint[];
+  looked bigint;
 begin
-  update sluice.job set state = 1
-  where id in (select id from sluice.job where state = 3 and run_at <= statement_timestamp()
-               order by run_at limit 1000 for update skip locked);
+  with parked as (
+    update sluice.job set state = 1
+    where id in (select id from sluice.job where state = 3 and run_at <= statement_timestamp()
+                 order by run_at limit 1000 for update skip locked)
+    returning key_hash
+  )
+  select array_agg(distinct key_hash) into due from parked;
   -- From key to key along the index, not from job to job: one key may have a million.
-  return sluice.admit_jobs(array(
-    with recursive head as (
-      (select j.key_hash, j.key_limit from sluice.job j where j.state = 1
-       order by j.key_hash, j.id limit 1)
-      union all
-      select n.key_hash, n.key_limit
-      from head h
-      cross join lateral (select j.key_hash, j.key_limit from sluice.job j
-        where j.state = 1 and j.key_hash > h.key_hash order by j.key_hash, j.id limit 1) n
-    )
-    select h.key_hash
+  with recursive head as (
+    (select j.key_hash, j.key_limit from sluice.job j where j.state = 1 and (p_after is null or j.key_hash > p_after)
+     order by j.key_hash, j.id limit 1)
+    union all
+    select n.key_hash, n.key_limit
     from head h
-    where h.key_limit > (select count(*) from sluice.job l where l.key_hash = h.key_hash and l.state = 4)
-    limit 1000));
+    cross join lateral (select j.key_hash, j.key_limit from sluice.job j
+      where j.state = 1 and j.key_hash > h.key_hash order by j.key_hash, j.id limit 1) n
+  )
+  select array_agg(k.key_hash) filter (where k.key_limit > k.inside), max(k.key_hash), count(*)
+  into roomy, next_key, looked
+  from (
+    select h.key_hash, h.key_limit,
+      (select count(*) from sluice.job l where l.key_hash = h.key_hash and l.state = 4) as inside
+    from head h
+    limit p_most) k;
+  if looked < p_most then
+    next_key := null;
+  end if;
+  admitted := sluice.admit_jobs(due || roomy);
 end
 $$;
 
@@ -492,6 +507,63 @@ begin
       for update skip locked));
   end if;
   jobs := '[' || concat_ws(',', marked, fresh) || ']';
+end
+$$;
+
+-- Queues with jobs that could be claimed, from queue to queue along the indexes: up to p_most steps in each, after the
+-- queue p_after. Gives after which one to go on; null: from the first.
+create function sluice.busy_queues(p_after integer, p_most integer, out ids integer[], out next_after integer)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  fresh integer[];
+  waiting integer[];
+  scheduled integer[];
+  due integer[];
+begin
+  fresh := array(
+    with recursive step as (
+      (select j.queue_id from sluice.job j where j.state = 0 and j.queue_id > p_after order by j.queue_id limit 1)
+      union all
+      select n.queue_id
+      from step s
+      cross join lateral (select j.queue_id from sluice.job j
+        where j.state = 0 and j.queue_id > s.queue_id order by j.queue_id limit 1) n
+    )
+    select queue_id from step limit p_most);
+  waiting := array(
+    with recursive step as (
+      (select j.queue_id from sluice.job j
+       where j.state = 4 and j.claim_id is null and j.queue_id > p_after order by j.queue_id limit 1)
+      union all
+      select n.queue_id
+      from step s
+      cross join lateral (select j.queue_id from sluice.job j
+        where j.state = 4 and j.claim_id is null and j.queue_id > s.queue_id order by j.queue_id limit 1) n
+    )
+    select queue_id from step limit p_most);
+  -- The first scheduled job of a queue tells whether any is due.
+  with recursive step as (
+    (select j.queue_id, j.run_at from sluice.job j
+     where j.state = 2 and j.queue_id > p_after order by j.queue_id, j.run_at limit 1)
+    union all
+    select n.queue_id, n.run_at
+    from step s
+    cross join lateral (select j.queue_id, j.run_at from sluice.job j
+      where j.state = 2 and j.queue_id > s.queue_id order by j.queue_id, j.run_at limit 1) n
+  )
+  select coalesce(array_agg(s.queue_id), '{}'),
+    array_agg(s.queue_id) filter (where s.run_at <= statement_timestamp())
+  into scheduled, due
+  from (select queue_id, run_at from step limit p_most) s;
+  ids := array(select distinct q from unnest(fresh || waiting || due) q);
+  -- A list that is full may go on: from the first of these ends, nothing is left out.
+  next_after := least(fresh[p_most], waiting[p_most], scheduled[p_most]);
 end
 $$;
 
@@ -941,7 +1013,7 @@ $$;
 revoke all on function sluice.create_job_partitions(integer) from public;
 revoke all on function sluice.drop_job_partitions(integer, integer) from public;
 revoke all on function sluice.admit_jobs(bigint[]) from public;
-revoke all on function sluice.admit_waiting_jobs() from public;
+revoke all on function sluice.admit_waiting_jobs(bigint, integer) from public;
 revoke all on function sluice.enqueue(text, boolean, boolean, boolean) from public;
 revoke all on function sluice.enqueue_names(text[], text[]) from public;
 revoke all on function

@@ -110,7 +110,7 @@ export const jobKeys: readonly Mutant[] = [
   {
     name: 'sweep-admits-nobody',
     breaks: 'no blocked job waits for ever: the sweep finds no key that has room',
-    edits: [{ file: schema, from: 'where h.key_limit > (select', to: 'where false and h.key_limit > (select' }],
+    edits: [{ file: schema, from: '(where k.key_limit > k.inside)', to: '(where false and k.key_limit > k.inside)' }],
     caughtBy: {
       file: admission,
       test: 'a sweep lets in what has room and nobody let in, and what is scheduled only when it is due',
@@ -131,7 +131,7 @@ export const jobKeys: readonly Mutant[] = [
     edits: [
       {
         file: 'src/jobs/chores.ts',
-        from: 'await admitWaiting(order.database.control)',
+        from: 'await admitWaiting(order.database.control, { after })',
         to: '[] as { admitted: number }[]',
       },
     ],

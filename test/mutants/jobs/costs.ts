@@ -1,0 +1,97 @@
+import type { Mutant } from '../mutant.ts'
+
+const schema = 'src/store/migrations/0006_create_jobs.sql'
+const costs = 'test/jobs/growing-costs.test.ts'
+
+/** What keeps costs flat where there are many keys, queues, days or snoozes, and what must not get lost by that. */
+export const jobCosts: readonly Mutant[] = [
+  {
+    name: 'sweep-looks-at-all-keys',
+    breaks: 'the cost of a sweep does not grow with the keys: it looks at all of them',
+    edits: [{ file: schema, from: '    from head h\n    limit p_most) k;', to: '    from head h) k;' }],
+    caughtBy: {
+      file: costs,
+      test: 'a sweep of concurrency keys looks at a thousand of them, however many there are',
+    },
+  },
+  {
+    name: 'sweep-begins-anew',
+    breaks: 'every key is looked at: each sweep of a worker begins with the first',
+    edits: [
+      { file: 'src/jobs/chores.ts', from: '      after = next\n', to: '      after = next === "" ? next : null\n' },
+    ],
+    caughtBy: { file: costs, test: 'a worker goes on with the keys that its last sweep did not reach' },
+  },
+  {
+    name: 'due-keys-not-let-in',
+    breaks: 'a job with a key runs when it is due: it waits until sweeps come by its key',
+    edits: [{ file: schema, from: 'admit_jobs(due || roomy)', to: 'admit_jobs(roomy)' }],
+    caughtBy: {
+      file: costs,
+      test: 'a job with a key that is due is let in by the sweep that finds it, wherever that looks',
+    },
+  },
+  {
+    name: 'claim-looks-into-all-queues',
+    breaks: 'the cost of a claim does not grow with the queues: it looks into all of them',
+    edits: [{ file: 'src/jobs/busy-queues.ts', from: 'const fewQueues = 50', to: 'const fewQueues = 5_000' }],
+    caughtBy: { file: costs, test: 'a claim looks into a few queues, however many there are' },
+  },
+  {
+    name: 'busy-queues-left-out',
+    breaks: 'every queue is looked into: those after the first ones with jobs never are',
+    edits: [{ file: schema, from: 'next_after := least(fresh[p_most], waiting[p_most], scheduled[p_most]);', to: '' }],
+    caughtBy: { file: costs, test: 'looks for busy queues that follow each other leave none out' },
+  },
+  {
+    name: 'due-queue-not-busy',
+    breaks: 'a job runs when it is due: a queue with nothing else in it is taken for empty',
+    edits: [{ file: schema, from: 'unnest(fresh || waiting || due) q', to: 'unnest(fresh || waiting) q' }],
+    caughtBy: { file: costs, test: 'busy is a queue with jobs that are new, next in line or due, and no other' },
+  },
+  {
+    name: 'each-snooze-recorded',
+    breaks: 'a job that waits by snoozing costs little: a row is kept of each snooze',
+    edits: [{ file: 'src/jobs/attempt.ts', from: 'unrecorded: !isRecorded(snoozes)', to: 'unrecorded: false' }],
+    caughtBy: { file: costs, test: 'a snooze that is not recorded leaves no row, and is counted all the same' },
+  },
+  {
+    name: 'stop-unheard-in-a-claim',
+    breaks: 'a worker stops at once: it sleeps when the stop came while it claimed',
+    edits: [{ file: 'src/jobs/crew.ts', from: ' && !this.#hinted && !stopping.aborted)', to: ' && !this.#hinted)' }],
+    caughtBy: {
+      file: 'test/jobs/shutdown.test.ts',
+      test: 'a worker that is stopped as it starts does not wait for its next look',
+    },
+  },
+  {
+    name: 'session-for-no-setting',
+    breaks: 'a worker without work of users has no connection for it: it looks there for settings to put back',
+    edits: [{ file: 'src/governor/vacuum-care.ts', from: '    if (any?.kept !== true) return\n', to: '' }],
+    caughtBy: {
+      file: 'test/jobs/shutdown.test.ts',
+      test: 'a worker that has no work of users opens no connection for it',
+    },
+  },
+  {
+    name: 'days-of-one-table-forgotten',
+    breaks: 'every end has a place: only the first table is looked at for the days to come',
+    edits: [
+      {
+        file: 'src/store/partitions.ts',
+        from: '       select from unnest(array[${parents}]) p(name)\n',
+        to: "       select from unnest(array['sluice.${tables[0]}']) p(name)\n",
+      },
+    ],
+    caughtBy: { file: 'test/jobs/retention.test.ts', test: 'nor is one day of one table forgotten' },
+  },
+  {
+    name: 'old-days-not-looked-for',
+    breaks: 'days that are old enough go: nobody looks for them',
+    edits: [{ file: 'src/store/partitions.ts', from: '     ) or exists (', to: '     ) or false and exists (' }],
+    caughtBy: {
+      file: 'test/jobs/retention.test.ts',
+      test: 'any worker drops the days that are old enough; what did not succeed is kept longer',
+    },
+  },
+]
