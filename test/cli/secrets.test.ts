@@ -69,12 +69,14 @@ test('a configuration file that holds it and is broken does not give it away', a
 
 test('a server that asks for a password, and one without encryption, are told in words', async () => {
   const { host } = new URL(inject('clusterUrl'))
-  const urls = [
+  const addresses = [
     `postgres@${host}/postgres`,
     `${proving}@${host}/postgres`,
     `postgres@${host}/postgres?sslmode=verify-full`,
   ]
-  const answers = await Promise.all(urls.map((url) => sluiceHere(['ops', 'list', '--database', `postgres://${url}`])))
+  const answers = await Promise.all(
+    addresses.map((address) => sluiceHere(['ops', 'list', '--database', `postgres://${address}`])),
+  )
   expect(answers.map(({ exitCode }) => exitCode)).toEqual([3, 3, 3])
   for (const { stderr } of answers.slice(0, 2))
     expect(stderr).toContain(
