@@ -125,12 +125,7 @@ const [pageHead, rowHead] = [24, 28]
 const pagesSql = `
   select c.relkind = 'r' as plain,
     case when c.relpages > 0 and c.reltuples > 0 then c.reltuples / c.relpages else 0 end::float8 as "rowsPerPage",
-    coalesce((select sum(s.avg_width * (1 - s.null_frac)) from pg_stats s
-              where s.tablename = c.relname and s.schemaname = c.relnamespace::regnamespace::name
-                and not s.inherited), 0)::float8 as width,
-    coalesce((select s.correlation from pg_stats s
-              where s.tablename = c.relname and s.schemaname = c.relnamespace::regnamespace::name
-                and s.attname = $2 and not s.inherited), 0)::float8 as correlation,
+    coalesce(known.width, 0)::float8 as width, coalesce(known.correlation, 0)::float8 as correlation,
     current_setting('block_size')::int as size,
     (select h.holder from (
        select 'pid ' || a.pid || coalesce(', user ' || a.usename, '')
@@ -155,6 +150,10 @@ const pagesSql = `
      order by age(h.xmin) desc
      limit 1) as "heldBy"
   from pg_class c
+  cross join lateral (
+    select sum(s.avg_width * (1 - s.null_frac)) as width, max(s.correlation) filter (where s.attname = $2) as correlation
+    from pg_stats s
+    where s.tablename = c.relname and s.schemaname = c.relnamespace::regnamespace::name and not s.inherited) known
   where c.oid = to_regclass($1)`
 
 /** Transactions after which a snapshot whose age in time is hidden counts as held. */
