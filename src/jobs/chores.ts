@@ -7,7 +7,6 @@ import {
   createJobPartitions,
   dropJobPartitions,
   forgetCancels,
-  jobPartitionsDue,
   rescueJobs,
 } from '../store/jobs/rescue.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -37,7 +36,8 @@ export async function keepJobs(order: ChoreOrder): Promise<void> {
     const now = performance.now()
     try {
       if (now >= partitionsAt) {
-        await keepPartitions(order)
+        await createJobPartitions(order.database.control)
+        await dropJobPartitions(order.database.control, order)
         partitionsAt = now + partitionsEveryMs
       }
       if (now >= sweepAt) {
@@ -53,14 +53,6 @@ export async function keepJobs(order: ChoreOrder): Promise<void> {
       order.telemetry.emit('warning', { message: `Sweep of jobs failed: ${errorRecord(error).message}` })
     }
   }
-}
-
-async function keepPartitions(order: ChoreOrder): Promise<void> {
-  const { control } = order.database
-  const [look] = await jobPartitionsDue(control, order)
-  if (look?.due !== true) return
-  await createJobPartitions(control)
-  await dropJobPartitions(control, order)
 }
 
 async function sweep({ database, telemetry, leaseMs, wake }: ChoreOrder): Promise<void> {

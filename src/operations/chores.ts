@@ -5,13 +5,7 @@ import { forgetActs } from '../store/audit.ts'
 import { rescue } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import { beginVerifying, endHolds, finishDone, settleCancelling, settlePausing } from '../store/lifecycle.ts'
-import {
-  createHistoryPartitions,
-  dropHistoryPartitions,
-  forgetSilent,
-  forgetSummaries,
-  historyPartitionsDue,
-} from '../store/workers.ts'
+import { createHistoryPartitions, dropHistoryPartitions, forgetSilent, forgetSummaries } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationRegistry } from './define.ts'
 
@@ -38,7 +32,8 @@ export async function keepHouse(deps: Deps): Promise<void> {
     try {
       const due = Date.now() >= partitionsAt
       if (due) {
-        await keepPartitions(deps)
+        await createHistoryPartitions(deps.database.control)
+        await dropHistoryPartitions(deps.database.control, { keepDays: deps.keepDays })
         partitionsAt = Date.now() + partitionsEveryMs
       }
       await sweep(deps)
@@ -50,13 +45,6 @@ export async function keepHouse(deps: Deps): Promise<void> {
         deps.telemetry.emit('warning', { message: `Sweep failed: ${errorRecord(error).message}` })
     }
   }
-}
-
-async function keepPartitions({ database: { control }, keepDays }: Deps): Promise<void> {
-  const [look] = await historyPartitionsDue(control, { keepDays })
-  if (look?.due !== true) return
-  await createHistoryPartitions(control)
-  await dropHistoryPartitions(control, { keepDays })
 }
 
 async function forget({ database: { control }, keepSummaryDays, keepAuditDays, signal }: Deps): Promise<void> {

@@ -1,4 +1,5 @@
-import { partitionsDue } from './partitions.ts'
+import type { StoreConnection } from './connection.ts'
+import { isAnyMissing, isAnyOlder } from './partitions.ts'
 import { statement } from './statement.ts'
 
 export interface WorkerRow {
@@ -83,17 +84,16 @@ export const forgetSilent = statement<{ afterMs: number }, { id: string }>(
   ({ afterMs }) => [afterMs],
 )
 
+const weeks = { tables: ['operation_history', 'batch_history', 'quarantine', 'transition'], unit: 'week' } as const
 const weeksAhead = 4
 
-/** Whether weeks of history are missing, or some may be old enough to go. */
-export const historyPartitionsDue = statement<{ keepDays: number }, { due: boolean }>(
-  'history.partitionsDue',
-  partitionsDue(['operation_history', 'batch_history', 'quarantine', 'transition'], 'week'),
-  ({ keepDays }) => [weeksAhead, keepDays],
-)
-
 /** Makes sure that history has a partition to go to, now and for some weeks. */
-export const createHistoryPartitions = statement<void, { created: number }>(
+export async function createHistoryPartitions(connection: StoreConnection): Promise<void> {
+  const [look] = await isAnyMissing(connection, { ...weeks, ahead: weeksAhead })
+  if (look?.missing === true) await createWeeks(connection)
+}
+
+const createWeeks = statement<void, { created: number }>(
   'history.createPartitions',
   `select sluice.create_history_partitions($1) as created`,
   () => [weeksAhead],
@@ -107,7 +107,12 @@ export const forgetSummaries = statement<{ keepDays: number; most: number }, { f
 )
 
 /** Drops the partitions of history that are older than the retention. */
-export const dropHistoryPartitions = statement<{ keepDays: number }, { dropped: number }>(
+export async function dropHistoryPartitions(connection: StoreConnection, kept: { keepDays: number }): Promise<void> {
+  const [look] = await isAnyOlder(connection, { ...weeks, ...kept })
+  if (look?.older === true) await dropWeeks(connection, kept)
+}
+
+const dropWeeks = statement<{ keepDays: number }, { dropped: number }>(
   'history.dropPartitions',
   `select sluice.drop_history_partitions($1) as dropped`,
   ({ keepDays }) => [keepDays],

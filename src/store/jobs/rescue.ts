@@ -1,5 +1,5 @@
 import type { StoreConnection } from '../connection.ts'
-import { partitionsDue } from '../partitions.ts'
+import { isAnyMissing, isAnyOlder } from '../partitions.ts'
 import { statement } from '../statement.ts'
 import type { JobClaim } from './settle.ts'
 
@@ -133,24 +133,34 @@ export const watchRunning = statement<
   ({ claims }) => [claims.map((c) => c.id), claims.map((c) => c.claimId)],
 )
 
+const days = { tables: ['job_history', 'job_dead', 'job_attempt'], unit: 'day' } as const
 const daysAhead = 7
 
 /** Makes sure that ended jobs have a partition to go to, today and for some days. */
-export const createJobPartitions = statement<void, { created: number }>(
+export async function createJobPartitions(connection: StoreConnection): Promise<void> {
+  const [look] = await isAnyMissing(connection, { ...days, ahead: daysAhead })
+  if (look?.missing === true) await createDays(connection)
+}
+
+const createDays = statement<void, { created: number }>(
   'job.createPartitions',
   `select sluice.create_job_partitions($1) as created`,
   () => [daysAhead],
 )
 
-/** Whether days of history are missing, or some may be old enough to go: to look is cheaper than to make and drop. */
-export const jobPartitionsDue = statement<{ keepDays: number; keepDeadDays: number }, { due: boolean }>(
-  'job.partitionsDue',
-  partitionsDue(['job_history', 'job_dead', 'job_attempt'], 'day'),
-  (p) => [daysAhead, Math.min(p.keepDays, p.keepDeadDays)],
-)
+/** For how long ended jobs are kept. */
+interface KeptJobs {
+  keepDays: number
+  keepDeadDays: number
+}
 
 /** Drops the days of history that are old enough. */
-export const dropJobPartitions = statement<{ keepDays: number; keepDeadDays: number }, { dropped: number }>(
+export async function dropJobPartitions(connection: StoreConnection, kept: KeptJobs): Promise<void> {
+  const [look] = await isAnyOlder(connection, { ...days, keepDays: Math.min(kept.keepDays, kept.keepDeadDays) })
+  if (look?.older === true) await dropDays(connection, kept)
+}
+
+const dropDays = statement<KeptJobs, { dropped: number }>(
   'job.dropPartitions',
   `select sluice.drop_job_partitions($1, $2) as dropped`,
   (p) => [p.keepDays, p.keepDeadDays],

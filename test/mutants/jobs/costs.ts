@@ -79,8 +79,8 @@ export const jobCosts: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/partitions.ts',
-        from: '       select from unnest(array[${parents}]) p(name)\n',
-        to: "       select from unnest(array['sluice.${tables[0]}']) p(name)\n",
+        from: '  ({ tables, unit, ahead }) => [tables, unit, ahead],',
+        to: '  ({ tables, unit, ahead }) => [tables.slice(0, 1), unit, ahead],',
       },
     ],
     caughtBy: { file: 'test/jobs/retention.test.ts', test: 'nor is one day of one table forgotten' },
@@ -88,7 +88,9 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'old-days-not-looked-for',
     breaks: 'days that are old enough go: nobody looks for them',
-    edits: [{ file: 'src/store/partitions.ts', from: '     ) or exists (', to: '     ) or false and exists (' }],
+    edits: [
+      { file: 'src/store/partitions.ts', from: "     where c.relname ~ '_[0-9]{8}$'\n", to: '     where false\n' },
+    ],
     caughtBy: {
       file: 'test/jobs/retention.test.ts',
       test: 'any worker drops the days that are old enough; what did not succeed is kept longer',
