@@ -388,12 +388,14 @@ describe('limits that change on the way', () => {
 
   test('more lanes let more batches run at once', async () => {
     await using db = await counters(2_000)
-    let [now, most] = [0, 0]
+    let [now, most, widened] = [0, 0, false]
     const wide = defineOperation({
       ...shape,
       async perform({ batch }) {
         most = Math.max(most, ++now)
-        await sleep(15)
+        // Nobody goes on alone, so that the rows do not run out before three have come.
+        if (widened) await until('three run at once', () => most === 3)
+        else await sleep(15)
         now -= 1
         return batch.update(sql`n = n + 1`)
       },
@@ -405,6 +407,7 @@ describe('limits that change on the way', () => {
     await events.event('sub-batch.committed', { nth: 4 })
     expect(most).toBe(1)
     await sluice.operations.set(id, { lanes: 3 })
+    widened = true
     await events.event('operation.finished')
     expect(most).toBe(3)
     expect(await wrong(db)).toBe(0)
