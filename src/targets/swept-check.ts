@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import sql, { join, raw, type Sql } from 'sql-template-tag'
 import type { StoreConnection } from '../store/connection.ts'
 import { sqlstate } from '../store/sqlstate.ts'
@@ -33,10 +32,10 @@ async function tryStatements(
 ): Promise<void> {
   const planned = planning(connection)
   // A key that no row has: nothing looks at it before a statement is run.
-  const wanted = [{ key: swept.key.columns.map(() => ''), nonce: randomUUID() }]
+  const wanted = [{ key: swept.key.columns.map(() => ''), nonce: anyNonce }]
   await lockDue(planned, swept, { sweep, limit: 1 })
   await findClaimed(planned, swept, wanted, 'wait')
-  await stamp(planned, swept, wanted, randomUUID())
+  await stamp(planned, swept, wanted, anyNonce)
   await unstamp(planned, swept, wanted)
   await finaliseRows(planned, swept, wanted, finalising)
   await forgetUnlessDue(planned, swept, { sweep, wanted })
@@ -59,12 +58,14 @@ function planning(connection: StoreConnection): StoreConnection {
   }
 }
 
+/** A nonce, and always the same: some of the others are moments or numbers to the server, or almost. */
+const anyNonce = 'ffffffff-ffff-4fff-bfff-ffffffffffff'
 const word = (text: string, type: string): Sql => sql`${text}::text::${raw(type)}`
 
 /** Planning does not look at the words of a status, nor whether a nonce fits its column. */
 async function tryWords(connection: StoreConnection, { status, nonce, worker, from, to }: Marks): Promise<void> {
-  const words = [word(from, status.type), word(to, status.type), word(randomUUID(), nonce.type)]
-  if (worker !== undefined) words.push(word(randomUUID(), worker.type))
+  const words = [word(from, status.type), word(to, status.type), word(anyNonce, nonce.type)]
+  if (worker !== undefined) words.push(word(anyNonce, worker.type))
   const query = sql`select ${join(words)}`
   await connection.query(query.text, query.values)
 }
