@@ -2,17 +2,20 @@ import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
-import { completedBy, type JobClaim, type Span } from '../store/jobs/settle.ts'
 import { classify, sqlstate } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { serverTimeOf, unstorable, type Attempt } from './attempt.ts'
+import { unstorable, type Attempt } from './attempt.ts'
 import { writeEndings, type Ending } from './endings.ts'
+import { HeldClaims } from './held-claims.ts'
 import { reportBatches } from './members.ts'
+import { writtenOf } from './recall.ts'
 
 /** An ending on its way to the database. */
 interface Due {
   attempt: Attempt
   ending: Ending
+  /** When it was first sent, if no answer came: it may have been written. */
+  sentMs?: number
   /** It is what is left of an ending that could not be stored. */
   isolated?: boolean
 }
@@ -29,30 +32,37 @@ interface Deps {
 
 /** So many endings go into one statement. */
 const atOnce = 1_000
-/** History is asked about so much time at once: some 100,000 rows where it is busy. */
-const recallMs = 300_000
-/** So often, before what cannot be found out counts as lost. Nothing but what is told of it depends on that. */
-const mostRecalls = 10
-
-/** What is known after a write: which endings were still ours, and whether others may have been written before. */
-interface Written {
-  kept: Set<number>
-  inDoubt: boolean
+/** The end of a member counts in its batch, and waits so long for somebody who has that locked; longer once apart. */
+const [memberLockMs, apartLockMs] = [100, 500]
+/** Endings that are written one statement after the other. */
+interface Lane {
+  due: Due[]
+  flushing: Promise<void> | undefined
+  /** The batch of jobs that was found locked, and whose members wait here. */
+  readonly apart?: number
+  /** How often that was so. */
+  locked: number
 }
+
+const newLane = (apart: { apart?: number } = {}): Lane => ({ due: [], flushing: undefined, locked: 0, ...apart })
 
 /**
  * Writes endings down, all that have come while the last statement was under way in one go. Each is compared with the
  * nonce of its claim. Never gives up: an ending that is not written would mean that the job runs again.
+ *
+ * Whoever seals or cancels a batch of jobs in a transaction that stays open has the batch locked, and its members wait.
+ * They do so apart, so that nobody else waits with them: members have a lane of their own, and those of a batch that
+ * was found locked leave that one, too.
  */
 export class Completer {
   readonly #deps: Deps
-  /** How many jobs of each claim have not ended. */
-  readonly #claims = new Map<string, number>()
-  /** Claims whose row may still be there: until the ending of their last job is written. */
-  readonly #held = new Set<string>()
-  #due: Due[] = []
-  #emptyClaims: string[] = []
-  #flushing: Promise<void> | undefined
+  readonly #claims = new HeldClaims()
+  readonly #plain = newLane()
+  readonly #members = newLane()
+  /** By the batch of jobs that was found locked. */
+  readonly #apart = new Map<number, Lane>()
+  /** Those apart take turns: each may wait with a connection. */
+  #turn: Promise<unknown> = Promise.resolve()
   readonly #recalls = new Set<Promise<void>>()
 
   constructor(deps: Deps) {
@@ -61,174 +71,211 @@ export class Completer {
 
   /** How many endings are not written down yet. */
   get backlog(): number {
-    return this.#due.length
+    return this.#lanes.reduce((sum, { due }) => sum + due.length, 0)
+  }
+
+  get #lanes(): Lane[] {
+    return [this.#plain, this.#members, ...this.#apart.values()]
   }
 
   /** Says how many jobs a claim has; when all of them have ended, the claim goes. */
   opened(claimId: string, jobs: number): void {
-    this.#claims.set(claimId, jobs)
-    this.#held.add(claimId)
+    this.#claims.opened(claimId, jobs)
   }
 
   /** Whether a claim is at hand here, or on its way to its end. */
   holds(claimId: string): boolean {
-    return this.#held.has(claimId)
+    return this.#claims.has(claimId)
   }
 
   /** Says that a job has left its claim in another way than by {@link end}. */
   left(claimId: string): void {
-    this.#leave(claimId)
-    if (this.#emptyClaims.length > 0) this.#flushing ??= this.#flush()
+    this.#claims.left(claimId)
+    this.#flush(this.#plain)
   }
 
   end(attempt: Attempt, ending: Ending): void {
-    this.#due.push({ attempt, ending })
-    this.#flushing ??= this.#flush()
+    const lane = this.#laneOf(attempt)
+    lane.due.push({ attempt, ending })
+    this.#flush(lane)
   }
 
   /** Waits until everything is written down, or the signal aborts. */
   async drained(signal: AbortSignal): Promise<void> {
-    while ((this.#due.length > 0 || this.#flushing !== undefined || this.#emptyClaims.length > 0) && !signal.aborted) {
-      this.#flushing ??= this.#flush()
-      await Promise.race([this.#flushing, sleep(1_000, signal)])
+    const busy = (): Promise<void>[] => this.#lanes.flatMap(({ flushing }) => flushing ?? [])
+    for (let rest = busy(); rest.length > 0 && !signal.aborted; rest = busy()) {
+      await Promise.race([Promise.all(rest), sleep(1_000, signal)])
     }
     while (this.#recalls.size > 0 && !signal.aborted) {
       await Promise.race([Promise.all(this.#recalls), sleep(1_000, signal)])
     }
   }
 
-  async #flush(): Promise<void> {
+  #laneOf({ job: { batchId } }: Attempt): Lane {
+    return batchId === null ? this.#plain : (this.#apart.get(batchId) ?? this.#members)
+  }
+
+  #flush(lane: Lane): void {
+    if (this.#hasWork(lane)) lane.flushing ??= this.#empty(lane)
+  }
+
+  #hasWork(lane: Lane): boolean {
+    return lane.due.length > 0 || (lane === this.#plain && this.#claims.anyEmpty)
+  }
+
+  async #empty(lane: Lane): Promise<void> {
     // What ends in the same turn of the event loop goes together.
     await new Promise<void>((resolve) => setImmediate(resolve))
-    while (this.#due.length > 0 || this.#emptyClaims.length > 0) {
-      const batch = this.#next()
-      // A claim goes with its last job, not before: without it, others would take the rest for unclaimed.
-      for (const { ending } of batch) this.#leave(ending.claimId)
-      const emptyClaims = this.#emptyClaims.splice(0)
-      const began = performance.now()
-      const { kept, inDoubt } = await this.#persist(batch, emptyClaims)
-      for (const claimId of emptyClaims) this.#held.delete(claimId)
-      const gone = batch.filter(({ ending }) => !kept.has(ending.id))
-      for (const due of batch) if (kept.has(due.ending.id)) this.#settle(due, true)
-      if (!inDoubt) for (const due of gone) this.#settle(due, false)
-      else if (gone.length > 0) this.#recallLater(gone, began)
+    while (this.#hasWork(lane)) {
+      const batch = nextOf(lane)
+      const emptyClaims = this.#claims.emptyAfter(batch.map(({ ending }) => ending.claimId))
+      const kept = await this.#persist(lane, batch, emptyClaims)
+      if (kept === undefined) await this.#waitApart(lane, batch, emptyClaims)
+      else this.#written(batch, emptyClaims, kept)
     }
-    this.#flushing = undefined
+    lane.flushing = undefined
+    if (lane.apart !== undefined) this.#apart.delete(lane.apart)
+    // The last of a claim may have been written by two lanes at the same moment.
+    this.#flush(this.#plain)
   }
 
-  /**
-   * What to write next, each job once: a process that was taken for dead may have got its own job again, and what the
-   * database says of one attempt must not be taken for the other's.
-   */
-  #next(): Due[] {
-    const ids = new Set<number>()
-    const again = this.#due.findIndex(({ ending }, i) => i >= atOnce || ids.size === ids.add(ending.id).size)
-    return this.#due.splice(0, again === -1 ? atOnce : again)
-  }
-
-  #leave(claimId: string): void {
-    const rest = (this.#claims.get(claimId) ?? 1) - 1
-    if (rest > 0) this.#claims.set(claimId, rest)
-    else {
-      this.#claims.delete(claimId)
-      this.#emptyClaims.push(claimId)
+  #written(batch: readonly Due[], emptyClaims: readonly string[], kept: ReadonlySet<number>): void {
+    this.#claims.gone(emptyClaims)
+    for (const { ending } of batch) this.#claims.left(ending.claimId)
+    const doubtful: Due[] = []
+    for (const due of batch) {
+      if (kept.has(due.ending.id)) this.#settle(due, true)
+      else if (due.sentMs === undefined) this.#settle(due, false)
+      else doubtful.push(due)
     }
+    if (doubtful.length > 0) this.#recallLater(doubtful)
   }
 
   #settle({ attempt, ending }: Due, kept: boolean): void {
     this.#deps.onSettled(attempt, ending, kept)
   }
 
-  async #persist(batch: Due[], emptyClaims: string[]): Promise<Written> {
+  /** Gives the ids of those that were still ours; undefined: a batch of jobs is locked, and nothing was written. */
+  async #persist(lane: Lane, batch: Due[], emptyClaims: string[]): Promise<Set<number> | undefined> {
     for (let attempt = 1; ; attempt++) {
+      const sentMs = performance.now()
       try {
         // Again after a lost answer: what had been written is not ours any more, and nothing happens to it.
-        return { kept: new Set(await this.#write(batch, emptyClaims)), inDoubt: attempt > 1 }
+        return new Set(await this.#write(lane, batch, emptyClaims))
       } catch (error) {
+        if (lane !== this.#plain && sqlstate(error) === '55P03') return undefined
+        for (const due of batch) due.sentMs ??= sentMs
         const waitMs = backoffMs(attempt, { baseMs: 50, maxMs: 5_000 }, Math.random())
         const lost = { purpose: 'job completion', error: errorRecord(error), attempt, waitMs }
         this.#deps.telemetry.emit('connection.lost', lost)
-        if (isRefusal(error) && attempt > 2) return this.#isolate(batch, emptyClaims, error)
+        if (isRefusal(error) && attempt > 2) return this.#isolate(lane, batch, { emptyClaims, cause: error })
         await sleep(waitMs)
       }
     }
+  }
+
+  /** Lets the members of a batch of jobs that is locked wait by themselves, and try again. */
+  async #waitApart(lane: Lane, batch: readonly Due[], emptyClaims: readonly string[]): Promise<void> {
+    this.#claims.stayed(emptyClaims)
+    if (lane.apart !== undefined) {
+      lane.due.unshift(...batch)
+      lane.locked += 1
+      if (lane.locked === 1) this.#warn(lane.apart, lane.due.length)
+      return sleep(backoffMs(lane.locked, { baseMs: 100, maxMs: 1_000 }, Math.random()))
+    }
+    // It is not told which one is locked.
+    const apart = new Set(batch.map(batchOf))
+    const waiting = [...batch, ...lane.due]
+    lane.due = waiting.filter((due) => !apart.has(batchOf(due)))
+    for (const id of apart) {
+      const own = newLane({ apart: id })
+      own.due = waiting.filter((due) => batchOf(due) === id)
+      this.#apart.set(id, own)
+      this.#flush(own)
+    }
+    this.#flush(this.#plain)
+  }
+
+  #warn(batchId: number, endings: number): void {
+    const message = `The ends of ${endings} jobs wait: a transaction that is open has locked their batch of jobs, ${batchId}.`
+    this.#deps.telemetry.emit('warning', { message })
   }
 
   /** Endings that the database refuses: each goes alone, and the one at fault becomes an ending that can be stored. */
-  async #isolate(batch: Due[], emptyClaims: string[], cause: unknown): Promise<Written> {
+  async #isolate(
+    lane: Lane,
+    batch: Due[],
+    { emptyClaims, cause }: { emptyClaims: string[]; cause: unknown },
+  ): Promise<Set<number>> {
     const [first, ...others] = batch
     const kept = new Set<number>()
-    if (first === undefined || (others.length === 0 && first.isolated === true)) return { kept, inDoubt: true }
+    if (first === undefined || (others.length === 0 && first.isolated === true)) return kept
     if (others.length === 0) {
       first.ending = unstorable(first.attempt, cause)
       first.isolated = true
-      return this.#persist([first], emptyClaims)
+      return this.#insist(lane, first, emptyClaims)
     }
     for (const due of batch) {
       const empty = due === others.at(-1) ? emptyClaims : []
-      for (const id of (await this.#persist([due], empty)).kept) kept.add(id)
+      for (const id of await this.#insist(lane, due, empty)) kept.add(id)
     }
-    return { kept, inDoubt: true }
+    return kept
+  }
+
+  async #insist(lane: Lane, due: Due, emptyClaims: string[]): Promise<Set<number>> {
+    for (let attempt = 1; ; attempt++) {
+      const kept = await this.#persist(lane, [due], emptyClaims)
+      if (kept !== undefined) return kept
+      await sleep(backoffMs(attempt, { baseMs: 100, maxMs: 1_000 }, Math.random()))
+    }
   }
 
   /** Finds out what became of endings whose answer was lost, beside all that is still to be written. */
-  #recallLater(gone: readonly Due[], beganMs: number): void {
-    const recall = this.#recall(gone, beganMs).finally(() => this.#recalls.delete(recall))
+  #recallLater(gone: readonly Due[]): void {
+    const recall = this.#recall(gone).finally(() => this.#recalls.delete(recall))
     this.#recalls.add(recall)
   }
 
-  /**
-   * What had been written and what others had taken over look the same to a second write. History tells them apart: it
-   * is read from the first write on, in small spans of time, because it may hold millions of jobs.
-   */
-  async #recall(gone: readonly Due[], beganMs: number): Promise<void> {
-    const left = new Set(gone)
-    const settle = (kept: boolean) => (due: Due) => {
-      left.delete(due)
-      this.#settle(due, kept)
-    }
-    gone.filter(({ ending }) => ending.kind !== 'completed').forEach(settle(false))
-    const times = [...left].map(({ attempt }) => serverTimeOf(attempt, beganMs))
-    const [from, until] = [Math.min(...times), Math.max(...times) + performance.now() - beganMs]
-    for (let fromMs = from; left.size > 0 && fromMs <= until; fromMs += recallMs) {
-      const toMs = fromMs + recallMs
-      const found = await this.#completed([...left], toMs > until ? { fromMs } : { fromMs, toMs })
-      const keys = new Set(found.map(keyOf))
-      for (const due of left) if (keys.has(keyOf(due.ending))) settle(true)(due)
-    }
-    left.forEach(settle(false))
+  async #recall(gone: readonly Due[]): Promise<void> {
+    const completed = gone.filter(({ ending }) => ending.kind === 'completed')
+    for (const due of gone) if (!completed.includes(due)) this.#settle(due, false)
+    const written = await writtenOf(completed, this.#deps)
+    for (const due of completed) this.#settle(due, written.has(due))
   }
 
-  async #completed(due: readonly Due[], span: Span): Promise<JobClaim[]> {
-    const claims = due.map(({ ending }) => ending)
-    for (let attempt = 1; attempt <= mostRecalls; attempt++) {
-      try {
-        return await completedBy(this.#deps.database.control, { claims, ...span })
-      } catch (error) {
-        const waitMs = backoffMs(attempt, { baseMs: 50, maxMs: 5_000 }, Math.random())
-        const lost = { purpose: 'job completion', error: errorRecord(error), attempt, waitMs }
-        this.#deps.telemetry.emit('connection.lost', lost)
-        await sleep(waitMs)
-      }
-    }
-    return []
+  async #write(lane: Lane, batch: Due[], emptyClaims: string[]): Promise<number[]> {
+    if (lane.apart === undefined) return this.#send(batch, emptyClaims, lane === this.#plain ? undefined : memberLockMs)
+    const turn = this.#turn.then(() => this.#send(batch, emptyClaims, apartLockMs))
+    this.#turn = turn.catch(() => undefined)
+    return turn
   }
 
-  async #write(batch: Due[], emptyClaims: string[]): Promise<number[]> {
+  async #send(batch: Due[], emptyClaims: string[], lockMs: number | undefined): Promise<number[]> {
     const { database, telemetry, workerId, onAdmitted } = this.#deps
     const endings = batch.map(({ ending }) => ending)
-    const order = { endings, emptyClaims, workerId }
+    const order = { endings, emptyClaims, workerId, lockMs }
     const single = batch.every(({ attempt, ending }) => ending.kind === 'completed' && !attempt.job.keyed)
+    const limits = lockMs === undefined ? {} : { lockMs }
     const { ids, admitted, news } = single
       ? await writeEndings(database.control, order)
-      : await database.control.transaction((transaction) => writeEndings(transaction, order))
+      : await database.control.transaction((transaction) => writeEndings(transaction, order), limits)
     reportBatches(telemetry, news)
     if (admitted > 0) onAdmitted()
     return ids
   }
 }
 
-const keyOf = ({ id, claimId }: JobClaim): string => `${id} ${claimId}`
+/**
+ * What to write next, each job once: a process that was taken for dead may have got its own job again, and what the
+ * database says of one attempt must not be taken for the other's.
+ */
+function nextOf({ due }: Lane): Due[] {
+  const ids = new Set<number>()
+  const again = due.findIndex(({ ending }, i) => i >= atOnce || ids.size === ids.add(ending.id).size)
+  return due.splice(0, again === -1 ? atOnce : again)
+}
+
+const batchOf = ({ attempt }: Due): number => attempt.job.batchId ?? 0
 
 /** The database, or our own code, cannot take what was to be written: it is no use to say it again. */
 function isRefusal(error: unknown): boolean {

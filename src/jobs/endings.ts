@@ -9,13 +9,22 @@ export type Ending =
   | ({ kind: 'postponed' } & settle.Setback)
   | ({ kind: 'buried' } & settle.Burial)
 
+/** What to write down, for whom. */
+interface EndingsOrder {
+  endings: readonly Ending[]
+  emptyClaims: readonly string[]
+  workerId: string
+  /** How long the one statement that members take may wait for a lock. */
+  lockMs?: number | undefined
+}
+
 /**
  * Writes endings down, and lets in what waits behind their keys. Gives the ids of those that were still ours. Anything
  * but plain completions takes more than one statement, which belong into one transaction.
  */
 export async function writeEndings(
   connection: StoreConnection,
-  { endings, emptyClaims, workerId }: { endings: readonly Ending[]; emptyClaims: readonly string[]; workerId: string },
+  { endings, emptyClaims, workerId, lockMs }: EndingsOrder,
 ): Promise<{ ids: number[]; admitted: number; news: BatchNews[] }> {
   const done = endings.filter((ending) => ending.kind === 'completed')
   const setbacks = endings.filter((ending) => ending.kind === 'postponed')
@@ -27,7 +36,7 @@ export async function writeEndings(
   const order = { done, emptyClaims }
   const membersAlone = others.length === 0 && done.some(({ member }) => member)
   const completed = membersAlone
-    ? await completeAndCount(connection, order)
+    ? await completeAndCount(connection, { ...order, lockMs })
     : { ...(await settle.complete(connection, order)), news: [] }
   // Once for all of them: who counts twice in a transaction could wait for one who waits for him.
   const ended = completed.batches.map((batch) => ({ batch_id: batch, outcome: 'succeeded' }))

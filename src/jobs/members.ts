@@ -3,7 +3,7 @@ import type { Database } from '../store/database.ts'
 import { completeMembers, membersBack, membersEnded, type BatchNews, type Tally } from '../store/job-batches.ts'
 import * as control from '../store/jobs/control.ts'
 import { quarantinePoison } from '../store/jobs/rescue.ts'
-import type { Completion, Settled } from '../store/jobs/settle.ts'
+import type { Settled } from '../store/jobs/settle.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** A job that has ended, with the batch of jobs that it was a member of, if any. */
@@ -38,7 +38,7 @@ export async function countEnded(connection: StoreConnection, ended: readonly En
 /** Completes jobs of which some are members, and counts those, in one statement. */
 export async function completeAndCount(
   connection: StoreConnection,
-  order: { done: readonly Completion[]; emptyClaims: readonly string[] },
+  order: Parameters<typeof completeMembers>[1],
 ): Promise<Settled & { news: BatchNews[] }> {
   const [settled] = await completeMembers(connection, order)
   const ids = settled?.ids ?? null

@@ -74,20 +74,21 @@ export const membersBack = statement<{ tallies: readonly Tally[] }, News>(
   ({ tallies }) => [JSON.stringify(tallies)],
 )
 
-/** Completes jobs of which some are members, and counts those, in one statement. */
+/** Completes jobs of which some are members, and counts those, in one statement; waits for no lock longer than that. */
 export const completeMembers = statement<
-  { done: readonly Completion[]; emptyClaims: readonly string[] },
+  { done: readonly Completion[]; emptyClaims: readonly string[]; lockMs?: number | undefined },
   { ids: string | null; keys: string[] | null } & News
 >(
   'jobBatch.completeMembers',
   `select ids, keys, news
-   from sluice.complete_member_jobs($1, $2, $3, $4, $5)`,
-  ({ done, emptyClaims }) => [
+   from sluice.complete_member_jobs($1, $2, $3, $4, $5, $6)`,
+  ({ done, emptyClaims, lockMs }) => [
     list(done.map((d) => d.id)),
     list(done.map((d) => d.claimId)),
     list(done.map((d) => d.waitMs)),
     list(done.map((d) => d.runMs)),
     list(emptyClaims),
+    lockMs ?? null,
   ],
   { prepare: true },
 )

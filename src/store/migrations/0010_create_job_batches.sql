@@ -275,7 +275,8 @@ $$;
 
 -- Completes jobs of which some are members, and counts those, in one statement.
 create function sluice.complete_member_jobs(
-  p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]
+  p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[],
+  p_lock_ms integer
 ) returns table (ids text, keys text[], news jsonb)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -283,6 +284,9 @@ as $$
 declare
   done record;
 begin
+  if p_lock_ms is not null then
+    perform set_config('lock_timeout', p_lock_ms::text, true);
+  end if;
   select c.* into done from sluice.complete_jobs(p_ids, p_claim_ids, p_wait_ms, p_run_ms, p_empty_claims) c;
   ids := done.ids;
   keys := done.keys;

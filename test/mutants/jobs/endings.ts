@@ -91,8 +91,8 @@ export const jobEndings: readonly Mutant[] = [
     edits: [
       {
         file: 'src/jobs/completer.ts',
-        from: 'else if (gone.length > 0) this.#recallLater(gone, began)',
-        to: 'else for (const due of gone) this.#settle(due, false)',
+        from: 'if (doubtful.length > 0) this.#recallLater(doubtful)',
+        to: 'for (const due of doubtful) this.#settle(due, false)',
       },
     ],
     caughtBy: {
@@ -101,9 +101,45 @@ export const jobEndings: readonly Mutant[] = [
     },
   },
   {
+    name: 'claim-left-by-two-statements',
+    breaks: 'no claim is left behind: that of two jobs which end in two statements at the same moment stays',
+    edits: [
+      {
+        file: 'src/jobs/held-claims.ts',
+        from: 'else if (this.#jobs.delete(claimId)) this.#empty.push(claimId)',
+        to: 'else this.#jobs.delete(claimId)',
+      },
+    ],
+    caughtBy: {
+      file: 'test/jobs/held-claims.test.ts',
+      test: 'a claim whose last jobs end in two statements at the same moment goes with the next one',
+    },
+  },
+  {
+    name: 'claim-left-by-a-statement-that-failed',
+    breaks: 'no claim is left behind: one that was to go with a statement which did nothing stays',
+    edits: [
+      {
+        file: 'src/jobs/held-claims.ts',
+        from: '    this.#empty.push(...claimIds.filter((claimId) => !this.#jobs.has(claimId)))\n',
+        to: '',
+      },
+    ],
+    caughtBy: {
+      file: 'test/jobs/held-claims.test.ts',
+      test: 'a claim that was to go with a statement which did nothing goes with the next one',
+    },
+  },
+  {
     name: 'claim-dropped-before-its-last-job',
     breaks: 'a claimed job is claimed by nobody else: a claim goes when the first of its jobs has ended',
-    edits: [{ file: 'src/jobs/completer.ts', from: 'if (rest > 0) this', to: 'if (rest === Infinity) this' }],
+    edits: [
+      {
+        file: 'src/jobs/held-claims.ts',
+        from: '(this.#jobs.get(claimId) ?? jobs) === jobs)',
+        to: '(this.#jobs.get(claimId) ?? jobs) >= jobs)',
+      },
+    ],
     caughtBy: { file: 'test/jobs/claim-lifetime.test.ts', test: 'a claim outlives each of its jobs but the last' },
   },
   {

@@ -58,8 +58,8 @@ export const jobOwnership: readonly Mutant[] = [
     edits: [
       {
         file: 'src/jobs/completer.ts',
-        from: 'return this.#held.has(claimId)',
-        to: 'return this.#claims.has(claimId)',
+        from: '      const kept = await this.#persist(lane, batch, emptyClaims)\n',
+        to: '      this.#claims.gone(emptyClaims)\n      const kept = await this.#persist(lane, batch, emptyClaims)\n',
       },
     ],
     caughtBy: { file: strays, test: 'a claim is no stray until the ending of its last job is written' },
@@ -136,8 +136,8 @@ export const jobOwnership: readonly Mutant[] = [
     edits: [
       {
         file: 'src/jobs/completer.ts',
-        from: 'else if (gone.length > 0) this.#recallLater(gone, began)',
-        to: 'else if (gone.length > 0) await this.#recall(gone, began)',
+        from: '      else this.#written(batch, emptyClaims, kept)',
+        to: '      else {\n        this.#written(batch, emptyClaims, kept)\n        await Promise.all(this.#recalls)\n      }',
       },
     ],
     caughtBy: { file: recall, test: 'endings are written while history does not say what became of others' },

@@ -10,6 +10,36 @@ const retriedOnce = {
 /** Guards of batches of jobs. */
 export const batches: readonly Mutant[] = [
   {
+    name: 'locked-batch-holds-up-members',
+    breaks: 'members do not wait for a batch of jobs that is not theirs: those of a locked one keep their place',
+    edits: [
+      {
+        file: 'src/jobs/completer.ts',
+        from: "        if (lane !== this.#plain && sqlstate(error) === '55P03') return undefined\n",
+        to: '',
+      },
+    ],
+    caughtBy: {
+      file: 'test/batches/locked-batch.test.ts',
+      test: 'a batch that an open transaction has sealed holds up its own members, and no other jobs',
+    },
+  },
+  {
+    name: 'locked-batch-holds-up-all-jobs',
+    breaks: 'jobs do not wait for a batch of jobs: all that end go one after the other, and wait for its lock',
+    edits: [
+      {
+        file: 'src/jobs/completer.ts',
+        from: 'return batchId === null ? this.#plain : (this.#apart.get(batchId) ?? this.#members)',
+        to: 'return batchId === 0 ? this.#members : this.#plain',
+      },
+    ],
+    caughtBy: {
+      file: 'test/batches/locked-batch.test.ts',
+      test: 'a batch that an open transaction has sealed holds up its own members, and no other jobs',
+    },
+  },
+  {
     name: 'batch-counted-in-old-snapshot',
     breaks: 'a batch of jobs ends after its last member: who counts does not see members that others have added',
     edits: [
@@ -82,7 +112,7 @@ export const batches: readonly Mutant[] = [
     edits: [
       {
         file: 'src/jobs/completer.ts',
-        from: ': await database.control.transaction((transaction) => writeEndings(transaction, order))',
+        from: ': await database.control.transaction((transaction) => writeEndings(transaction, order), limits)',
         to: ': await writeEndings(database.control, order)',
       },
     ],
