@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { defineJob, defineSchedule, defineOperation, type ScheduleDefinition } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
-import { goBack, keeper, startedKeeper, tickRows } from './kept.ts'
+import { everyHour, goBack, keeper, startedKeeper, tickRows } from './kept.ts'
 
 let db: TestDatabase
 beforeAll(async () => {
@@ -21,7 +21,7 @@ const stuck = defineJob({
 const limited = defineJob({ name: 'limited', args: z.object({ limit: z.number() }), perform: () => undefined })
 
 const hourly = (name: string, rest: object = {}): ScheduleDefinition =>
-  defineSchedule({ name, cron: '0 * * * *', job: quick, ...rest } as never)
+  defineSchedule({ name, cron: everyHour(), job: quick, ...rest } as never)
 
 const jobsOf = (name: string): Promise<number> =>
   db.value(
@@ -74,9 +74,8 @@ describe('after a gap', () => {
   ] as const)('missed %j of %s settles %i and starts %i', async (missed, gap, settled, started) => {
     const name = `gap-${JSON.stringify(missed).replaceAll(/\W/g, '')}-${gap.replace(' ', '-')}`
     const job = defineJob({ name: `${name}-job`, perform: () => undefined })
-    // Half an hour after each hour, counted from now: a tick that is due while the test runs would be one more.
-    const minute = await db.value<number>(`select ((extract(minute from clock_timestamp())::int + 30) % 60)`)
-    const schedule = defineSchedule({ name, cron: `${minute} * * * *`, job, missed, overlap: 'allow' })
+    const cron = everyHour()
+    const schedule = defineSchedule({ name, cron, job, missed, overlap: 'allow' })
     await using worker = keeper(db, [schedule])
     await worker.sluice.schedules.enable(name)
     await goBack(db, name, gap)
@@ -89,7 +88,7 @@ describe('after a gap', () => {
     const rows = await tickRows(db, name)
     const ticks = gap === '5 hours' ? 5 : 720
     expect(rows.reduce((sum, row) => sum + row.missed + 1, 0)).toBe(ticks)
-    expect(new Set(rows.map(({ tick }) => tick.getUTCMinutes()))).toEqual(new Set([minute]))
+    expect(new Set(rows.map(({ tick }) => tick.getUTCMinutes()))).toEqual(new Set([Number.parseInt(cron, 10)]))
   })
 })
 
@@ -182,7 +181,7 @@ describe('a person', () => {
     await db.query('create table pieces (id bigint primary key)')
     const schedules = Array.from({ length: 6 }, (_, n) => {
       const touch = defineOperation({ name: `touch-${n}`, table: 'pieces', approval: true, perform: async () => 0 })
-      return defineSchedule({ name: `at-once-${n}`, cron: '0 * * * *', operation: touch })
+      return defineSchedule({ name: `at-once-${n}`, cron: everyHour(), operation: touch })
     })
     await using kept = keeper(db, schedules)
     await kept.sluice.schedules.list()
@@ -224,7 +223,7 @@ describe('what the code says', () => {
   })
 
   test('what cannot be started is settled as failed, and the schedule goes on', async () => {
-    const wrong = defineSchedule({ name: 'wrong', cron: '0 * * * *', job: limited, args: { limit: 'all' } as never })
+    const wrong = defineSchedule({ name: 'wrong', cron: everyHour(), job: limited, args: { limit: 'all' } as never })
     await using worker = await startedKeeper(db, [wrong])
     await until('it is known', async () => !(await worker.sluice.schedules.get('wrong')).parked)
     await goBack(db, 'wrong', '1 hour')
@@ -241,7 +240,7 @@ describe('what the code says', () => {
     await db.query('create table things (id bigint primary key)')
     await db.query('insert into things select generate_series(1, 10)')
     const touch = defineOperation({ name: 'touch', table: 'things', approval: true, perform: async () => 0 })
-    const schedule = defineSchedule({ name: 'touching', cron: '0 * * * *', operation: touch })
+    const schedule = defineSchedule({ name: 'touching', cron: everyHour(), operation: touch })
     await using worker = await startedKeeper(db, [schedule])
     await until('it is known', async () => !(await worker.sluice.schedules.get('touching')).parked)
     await goBack(db, 'touching', '1 hour')

@@ -26,6 +26,9 @@ export async function startedKeeper(...parameters: Parameters<typeof keeper>): P
   return kept
 }
 
+/** Once an hour, and half an hour from now: no tick becomes due while a test runs. */
+export const everyHour = (): string => `${(new Date().getUTCMinutes() + 30) % 60} * * * *`
+
 /** Lets a schedule look as if it had been considered so long ago. */
 export async function goBack(db: TestDatabase, name: string, interval: string): Promise<void> {
   await db.query(`update sluice.schedule set considered_to = clock_timestamp() - $2::interval where name = $1`, [

@@ -8,7 +8,7 @@ import { onClient, testDatabase, type TestDatabase } from '../support/database.t
 import { liveJobs, openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
-import { goBack, keeper, tickRows } from './kept.ts'
+import { everyHour, goBack, keeper, tickRows } from './kept.ts'
 
 // Nobody works on this queue: a run stays where it is.
 const report = defineJob({ name: 'report', queue: 'held', perform: () => undefined })
@@ -24,8 +24,7 @@ interface Scene extends AsyncDisposable {
 /** A schedule with one tick due, half an hour from any other: none becomes due while a test runs. */
 async function scene(overlap: ScheduleDefinition['overlap'] = 'skip'): Promise<Scene> {
   const db = await testDatabase()
-  const minute = await db.value<number>('select (extract(minute from clock_timestamp())::int + 30) % 60')
-  const schedule = defineSchedule({ name: 'hourly', cron: `${minute} * * * *`, job: report, overlap })
+  const schedule = defineSchedule({ name: 'hourly', cron: everyHour(), job: report, overlap })
   // Some of these wait for locks on purpose.
   const timeouts = { statement: '30s', lock: '20s', idleInTransaction: '60s' } as const
   const { sluice } = keeper(db, [schedule], { timeouts })
