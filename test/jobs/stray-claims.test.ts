@@ -25,12 +25,13 @@ async function claimsOn(database: Database): Promise<Claims> {
   return claims
 }
 
-/** A new job on the list of a claim that its worker has never heard of. */
+/** A new job on the list of a claim that its worker has never heard of; no other claim is made at the same moment. */
 async function strayFor(db: TestDatabase, worker: string): Promise<number> {
   return db.value(
-    `with given as (select id from sluice.enqueue('{"job": "plain"}', false))
+    `with alone as materialized (select sluice.lock_claims()),
+       given as (select id from sluice.enqueue('{"job": "plain"}', false))
      insert into sluice.job_claim (id, worker_id, job_ids)
-     select 7, $1, range_agg(int8range(id, id, '[]')) from given
+     select 7, $1, range_agg(int8range(id, id, '[]')) from given, alone
      returning lower(job_ids)::int`,
     [worker],
   )
