@@ -1,9 +1,9 @@
 import type { StoreConnection } from '../store/connection.ts'
 import { busyQueues, type QueueState } from '../store/jobs/claim.ts'
 
-/** So many queues are looked into by one claim. All other claims of all workers wait for it meanwhile. */
+/** How many queues one claim reads. The claims of all other workers wait while it does. */
 const fewQueues = 50
-/** So many queues with jobs are found by one look. */
+/** How many queues with jobs one look finds at most. */
 const perLook = 2_000
 const lookEveryMs = 1_000
 /** A look without a hint costs a twentieth of the time at most, and one after a hint a fifth. */

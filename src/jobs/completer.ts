@@ -32,7 +32,7 @@ interface Deps {
 
 /** So many endings go into one statement. */
 const atOnce = 1_000
-/** The end of a member counts in its batch, and waits so long for somebody who has that locked; longer once apart. */
+/** How long the ending of a member waits for the lock on the row of its batch: first, and once it waits apart. */
 const [memberLockMs, apartLockMs] = [100, 500]
 /** Endings that are written one statement after the other. */
 interface Lane {
@@ -50,7 +50,7 @@ const newLane = (apart: { apart?: number } = {}): Lane => ({ due: [], flushing: 
  * Writes endings down, all that have come while the last statement was under way in one go. Each is compared with the
  * nonce of its claim. Never gives up: an ending that is not written would mean that the job runs again.
  *
- * Whoever seals or cancels a batch of jobs in a transaction that stays open has the batch locked, and its members wait.
+ * A transaction that seals or cancels a batch of jobs locks its row until it commits, and members wait to be counted.
  * They do so apart, so that nobody else waits with them: members have a lane of their own, and those of a batch that
  * was found locked leave that one, too.
  */

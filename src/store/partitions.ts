@@ -21,7 +21,7 @@ export const isAnyMissing = statement<Partitioned & { ahead: number }, { missing
   ({ tables, unit, ahead }) => [tables, unit, ahead],
 )
 
-/** Whether one of the tables has partitions that are older than so many days. */
+/** Whether one of the tables has a partition that is older than the days to keep. */
 export const isAnyOlder = statement<Partitioned & { keepDays: number }, { older: boolean }>(
   'partitions.isAnyOlder',
   `select exists (

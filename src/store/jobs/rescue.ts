@@ -93,7 +93,7 @@ export const quarantinePoison = statement<
   ({ crashes }) => [crashes],
 )
 
-/** So many keys are looked at in one go. */
+/** How many concurrency keys one sweep reads. */
 const keysPerLook = 1_000
 
 /** What a look at waiting jobs has let in, and the key after which the next one goes on; null: from the first. */

@@ -74,7 +74,7 @@ export const doneFrom = `from sluice.job_history h
    join sluice.job_class c on c.id = h.class_id
    join sluice.queue q on q.id = h.queue_id`
 
-/** So many days of ended jobs are looked at in one statement: each day is a partition, with a lock on all its parts. */
+/** How many days of ended jobs one statement reads: each day is a partition, and reading it locks its indexes, too. */
 const daysPerLook = 7
 const dayMs = 86_400_000
 
