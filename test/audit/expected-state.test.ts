@@ -106,11 +106,13 @@ describe('a verb on a job', () => {
     const client = await openClient(db.url)
     await client.query('begin')
     await client.query('update sluice.job set state = 4, run_at = now() where id = $1', [id])
+    // It may be refused before anything below is done: its error is expected from the start.
     const cancelled = sluice.jobs.cancel(id, { expectedState: 'scheduled' })
+    const refused = expect(cancelled).rejects.toMatchObject({ code: 'STATE_CHANGED' })
     await until('it waits for the row', () => isWaiting(db))
     await client.query('commit')
     await client.end()
-    await expect(cancelled).rejects.toMatchObject({ code: 'STATE_CHANGED' })
+    await refused
     expect((await sluice.jobs.get(id)).state).toBe('waiting')
   })
 })
