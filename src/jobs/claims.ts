@@ -13,10 +13,12 @@ import {
   type ClaimsFloor,
   type QueueState,
 } from '../store/jobs/claim.ts'
+import { notify } from '../store/jobs/enqueue.ts'
 import { createJobPartitions } from '../store/jobs/rescue.ts'
 import type { JobDefinition, JobRegistry } from './define.ts'
 import { BusyQueues } from './busy-queues.ts'
 import { Floors } from './floors.ts'
+import { groupOf, newJobs, nothingLeft } from './hints.ts'
 import { shuffle } from './prefetch.ts'
 
 /** Jobs that were claimed in one go, under one nonce. */
@@ -31,6 +33,9 @@ export interface Claimed {
 
 /** The queues that a process works on, and how much each counts; undefined: all, alike. */
 export type Weights = Readonly<Record<string, number>> | undefined
+
+/** What a look leaves to others: maybe more, nothing, or it cannot tell. */
+type Left = 'more' | 'nothing' | 'unknown'
 
 const refreshEveryMs = 1_000
 /** Longer than a statement may take. */
@@ -59,6 +64,9 @@ export class Claims {
   #floor: ClaimsFloor = { life: null, seq: '0' }
   #opened = false
   #queues: QueueState[] = []
+  /** Workers on jobs, this one included. */
+  #workers = 1
+  #group: string | undefined
   #refreshedAt = -Infinity
   /** The connection that hears of new jobs, where there is one. */
   #ear: StoreConnection | undefined
@@ -71,6 +79,31 @@ export class Claims {
     this.#database = database
     this.#registry = registry
     this.#weights = weights
+  }
+
+  /** The queues whose jobs this process claims; undefined: all. Our own is everybody's, or a bulk action could wait. */
+  get #served(): string[] | undefined {
+    return this.#weights === undefined ? undefined : [...Object.keys(this.#weights), 'sluice']
+  }
+
+  /** Whether this process claims from any of these queues; undefined: from any queue at all. */
+  readonly serves = (queues: readonly string[] | undefined): boolean => {
+    const served = this.#served
+    return served === undefined || queues === undefined || queues.some((name) => served.includes(name))
+  }
+
+  /** Which workers find the same jobs. Definitions and queues stay the same for the life of a worker. */
+  get group(): string {
+    const { schema } = this.#database.control
+    return (this.#group ??= groupOf({ schema, queues: this.#served, jobs: this.#registry.names }))
+  }
+
+  /** Tells the workers that wait after the same hint what a look has left for them. */
+  tellOthers(left: Left, hint: string): void {
+    if (this.#ear === undefined || this.#workers < 2 || left === 'unknown') return
+    // If it is lost, the others look: that costs a claim each, and no job.
+    const text = left === 'nothing' ? nothingLeft(hint, this.group) : newJobs()
+    notify(this.#ear, { hint: text }).catch(() => undefined)
   }
 
   /** Claims go out where hints come in: that session is awake, and nobody else's turn has to be waited for. */
@@ -103,7 +136,10 @@ export class Claims {
    * same round may fail, and what was claimed before it must not be forgotten. `hinted`: somebody said that there is
    * something.
    */
-  async take(order: Order & { hinted: boolean }, receive: (claimed: Claimed) => void): Promise<number> {
+  async take(
+    order: Order & { hinted: boolean },
+    receive: (claimed: Claimed) => void,
+  ): Promise<{ count: number; left: Left }> {
     const now = performance.now()
     if (now - this.#refreshedAt > refreshEveryMs) await this.#refresh(now)
     const all = shuffle(
@@ -121,14 +157,17 @@ export class Claims {
       receive(claimed)
     }
     const unlimited = open.filter(({ limited }) => !limited)
-    if (unlimited.length > 0) await this.#takeFrom(unlimited, order, hand)
+    const swept = unlimited.length === 0 || (await this.#takeFrom(unlimited, order, hand))
     for (const queue of open.filter(({ limited }) => limited)) {
       const wanted = order.limit - count
       const free = Math.max(0, order.free - count)
       const rest = { ...order, limit: wanted, free, suspects: suspected ? 0 : order.suspects }
       if (wanted > 0) await this.#takeLimited(queue, rest, hand)
     }
-    return count
+    if (count >= order.limit) return { count, left: 'more' }
+    // A look that found nothing above the floor, or that left out queues, does not know.
+    const knows = open.length === all.length && (swept || count > 0)
+    return { count, left: knows ? 'nothing' : 'unknown' }
   }
 
   /**
@@ -145,16 +184,20 @@ export class Claims {
     return claimIds.length === 0 ? 0 : (await unclaim(control, { claimIds })).length
   }
 
+  /** Gives whether it looked from the first job on. */
   async #takeFrom(
     queues: readonly QueueState[],
     order: Order & { hinted: boolean },
     hand: (claimed: Claimed) => void,
-  ): Promise<void> {
-    const claimed = await this.#claim(queues, order, this.#floors.sweepDue(performance.now(), { hinted: false }))
+  ): Promise<boolean> {
+    const sweep = this.#floors.sweepDue(performance.now(), { hinted: false })
+    const claimed = await this.#claim(queues, order, sweep)
     hand(claimed)
-    if (claimed.jobs.length > 0 || !order.hinted) return
-    // Something was committed that is not behind the floor: a transaction that took its time.
-    if (this.#floors.sweepDue(performance.now(), { hinted: true })) hand(await this.#claim(queues, order, true))
+    if (sweep || claimed.jobs.length > 0 || !order.hinted) return sweep
+    // A transaction that took its time has committed jobs below the floor.
+    if (!this.#floors.sweepDue(performance.now(), { hinted: true })) return false
+    hand(await this.#claim(queues, order, true))
+    return true
   }
 
   async #takeLimited(queue: QueueState, order: Order, hand: (claimed: Claimed) => void): Promise<void> {
@@ -219,11 +262,11 @@ export class Claims {
 
   async #refresh(now: number): Promise<void> {
     const names = this.#registry.definitions.map(({ queue }) => queue)
-    // Our own queue is everybody's: else a bulk action may wait for a worker that nobody has.
-    const wanted = this.#weights === undefined ? null : [...Object.keys(this.#weights), 'sluice']
+    const wanted = this.#served ?? null
     const known = [...new Set(wanted ?? names)]
     do this.#queues = await queueStates(this.#database.control, { known, wanted })
     while (known.some((name) => this.#queues.every((queue) => queue.name !== name)))
+    this.#workers = this.#queues[0]?.workers ?? 1
     this.#refreshedAt = now
   }
 }

@@ -29,6 +29,7 @@ import type { ContextTools } from './context.ts'
 import type { JobRegistry } from './define.ts'
 import type { Ending } from './endings.ts'
 import { Fifo } from './fifo.ts'
+import { HintWindow } from './hints.ts'
 import { listenForJobs } from './listener.ts'
 import { averageOf, prefetchOf } from './prefetch.ts'
 import { reportEnding } from './report.ts'
@@ -66,6 +67,12 @@ export class JobCrew implements Crew {
   #stopping: AbortSignal | undefined
   #runMs = 0
   #hinted = false
+  /** The look that comes next follows a hint that other workers got, too. */
+  #contested = false
+  readonly #hints = new HintWindow(() => {
+    this.#contested = true
+    this.wake()
+  })
   readonly #hint = new Bell()
   readonly #room = new Bell()
 
@@ -105,13 +112,18 @@ export class JobCrew implements Crew {
     ])
     // Claims go out on the connection that listens, so it goes after the last of them.
     const deaf = new AbortController()
-    const onOpen = (connection: StoreConnection | undefined): void => this.#claims.speakOn(connection)
-    const ear = { database: database.options, telemetry, signal: deaf.signal, onOpen }
+    const onOpen = (connection: StoreConnection | undefined): void => {
+      this.#claims.speakOn(connection)
+      // Something may have come while nobody listened.
+      if (connection !== undefined) this.wake()
+    }
+    const onHint = (payload: string): void => this.#hints.hear(payload, this.#claims)
+    const ear = { database: database.options, telemetry, signal: deaf.signal, onOpen, onHint }
     await Promise.all([
       this.#claimLoop(shift).finally(() => deaf.abort()),
       keepJobs({ database, telemetry, leaseMs, ...this.#options, signal, wake }),
       this.#returnStrays(shift),
-      database.pooled ? undefined : listenForJobs(ear, wake),
+      database.pooled ? undefined : listenForJobs(ear),
     ])
     this.#giveBack()
     while (running.size > 0) await this.#room.heard(1_000)
@@ -180,13 +192,18 @@ export class JobCrew implements Crew {
   /** Claims; true when there may be more. */
   async #take({ workerId }: Shift, limit: number): Promise<boolean> {
     const hinted = this.#hinted
-    this.#hinted = false
+    const contested = this.#contested ? this.#hints.last : undefined
+    this.#hinted = this.#contested = false
     const free = Math.max(0, this.#options.concurrency - (this.#runner?.running.size ?? 0) - this.#buffer.length)
     const order = { workerId, limit, free, suspects: this.#suspects > 0 ? 0 : 1, hinted }
-    const count = await this.#claims.take(order, (claimed) => {
+    const { count, left } = await this.#claims.take(order, (claimed) => {
       this.#receive(claimed)
       this.#dispatch()
     })
+    if (contested !== undefined) {
+      this.#hints.looked(count > 0)
+      this.#claims.tellOthers(left, contested)
+    }
     return count >= Math.max(1, Math.floor(limit / 2)) || this.#hinted
   }
 

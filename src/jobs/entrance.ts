@@ -13,6 +13,7 @@ import {
   type NewJob,
 } from '../store/jobs/enqueue.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import { newJobs } from './hints.ts'
 
 /** Other processes get a hint at most so often. */
 const hintEveryMs = 5
@@ -127,7 +128,7 @@ export class Entrance {
   async tellAll(): Promise<void> {
     this.#deps.wake()
     const { control } = await this.#deps.database()
-    await notify(control).catch(() => undefined)
+    await notify(control, { hint: newJobs() }).catch(() => undefined)
   }
 
   async #passPlain(database: Database, jobs: readonly NewJob[], withHint: boolean): Promise<EnqueuedRow[]> {
@@ -164,7 +165,7 @@ export class Entrance {
     if (afterMs === undefined) return
     const timer = setTimeout(() => {
       this.#deps.wake()
-      if (!this.#deps.idle()) notify(database.control).catch(() => undefined)
+      if (!this.#deps.idle()) notify(database.control, { hint: newJobs() }).catch(() => undefined)
       this.#hintIn(database, round + 1)
     }, afterMs)
     // A process that is done does not stay for the sake of hints.
@@ -184,7 +185,7 @@ export class Entrance {
     this.#hint ??= setTimeout(() => {
       this.#hint = undefined
       this.#hintedAt = performance.now()
-      notify(database.control).catch(() => undefined)
+      notify(database.control, { hint: newJobs() }).catch(() => undefined)
     }, hintEveryMs)
   }
 }

@@ -16,22 +16,22 @@ interface Order {
   signal: AbortSignal
   /** Told which connection listens; undefined: none does any more. */
   onOpen: (connection: StoreConnection | undefined) => void
+  /** Called with each notification of another session. */
+  onHint: (payload: string) => void
   /** How long one connection is used. */
   lifeMs?: number
 }
 
 /**
- * Wakes somebody up when other processes enqueue. It is a hint and no more: polling goes on beside it, so a connection
- * that died without a word costs time and never a job.
+ * Listens for what other processes enqueue. A notification is a hint and no more: polling goes on beside it, so a
+ * connection that died without a word costs time and never a job.
  */
-export async function listenForJobs(order: Order, wake: () => void): Promise<void> {
-  const { database, telemetry, signal, onOpen, lifeMs = lifeSeconds * 1_000 } = order
+export async function listenForJobs(order: Order): Promise<void> {
+  const { database, telemetry, signal, onOpen, onHint, lifeMs = lifeSeconds * 1_000 } = order
   for (let failures = 0; !signal.aborted;) {
     try {
-      await using connection = await listen({ ...database, purpose: 'listen' }, 'sluice_jobs', wake)
+      await using connection = await listen({ ...database, purpose: 'listen' }, 'sluice_jobs', onHint)
       onOpen(connection)
-      // Something may have come while nobody listened.
-      wake()
       failures = 0
       const over = performance.now() + lifeMs
       while (!signal.aborted && performance.now() < over) {

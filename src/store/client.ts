@@ -29,6 +29,9 @@ export class Client extends pg.Client {
   }
 }
 
+/** The server process of a session, as the server told it at the login. The published types do not know it. */
+export const processOf = (client: pg.ClientBase): unknown => (client as unknown as { processID: unknown }).processID
+
 /** Why a connection string cannot be read; undefined: it can. Nothing is connected to. */
 export function problemOfUrl(url: string): string | undefined {
   if (!/^postgres(ql)?:\/\//.test(url)) return 'must be a connection string that starts with postgres://'

@@ -1,4 +1,4 @@
-import { answer, answerMarginMs, Client, clientOptions, destroySocket } from './client.ts'
+import { answer, answerMarginMs, Client, clientOptions, destroySocket, processOf } from './client.ts'
 import type { ClientOptions, StoreConnection, Timeouts } from './connection.ts'
 import { settingsText, stateOf } from './settings.ts'
 import { isReadOnly, readOnly } from './sqlstate.ts'
@@ -14,11 +14,11 @@ export interface Listening extends StoreConnection, AsyncDisposable {
 
 const answerMs = 5_000
 
-/** Opens a connection of its own that calls `hear` for each notification on a channel. */
+/** Opens a connection of its own that calls `hear` for each notification on a channel that another session sent. */
 export async function listen(
   options: ClientOptions & { schema: string; timeouts: Timeouts },
   channel: string,
-  hear: () => void,
+  hear: (payload: string) => void,
 ): Promise<Listening> {
   const { schema, timeouts } = options
   const client = new Client(clientOptions(options))
@@ -29,7 +29,10 @@ export async function listen(
   // It may break when nobody waits for it.
   broken.catch(() => undefined)
   await client.connect()
-  client.on('notification', hear)
+  const own = processOf(client)
+  client.on('notification', ({ payload = '', processId }) => {
+    if (processId !== own) hear(payload)
+  })
   try {
     const state = stateOf(await answer(client, { text: settingsText(timeouts, false), values: [] }, answerMs))
     if (state.read_only === 'on') throw readOnly(state)

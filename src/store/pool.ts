@@ -1,5 +1,14 @@
 import pg from 'pg'
-import { answer, answerMarginMs, Client, clientOptions, connectTimeoutMs, destroySocket, type Query } from './client.ts'
+import {
+  answer,
+  answerMarginMs,
+  Client,
+  clientOptions,
+  connectTimeoutMs,
+  destroySocket,
+  processOf,
+  type Query,
+} from './client.ts'
 import { prepared } from './statement.ts'
 import type { ClientOptions, Result, StoreConnection, Timeouts } from './connection.ts'
 import { limitsText, settingsText, stateOf, type SessionState } from './settings.ts'
@@ -209,10 +218,8 @@ export class Pool implements StoreConnection {
   }
 }
 
-/** The published types of a client do not know its process. */
 function bare(client: pg.ClientBase): BareConnection {
-  const { processID: processId } = client as unknown as { processID: unknown }
-  return { processId, ask: (text) => answer(client, { text, values: [] }, connectTimeoutMs) }
+  return { processId: processOf(client), ask: (text) => answer(client, { text, values: [] }, connectTimeoutMs) }
 }
 
 /** Whatever the database, the role or a handler before has made the default. */

@@ -93,7 +93,7 @@ test('the connection that listens ends when its server cannot write, and after i
   const over = new AbortController()
   const order = { database: { ...options, workSize: 1 }, telemetry: new Telemetry(), lifeMs: 50 }
   const onOpen = (connection: unknown): void => void opened.push(connection)
-  const listening = listenForJobs({ ...order, signal: over.signal, onOpen }, () => undefined)
+  const listening = listenForJobs({ ...order, signal: over.signal, onOpen, onHint: () => undefined })
   await until('another one listens', () => opened.filter((each) => each !== undefined).length > 1)
   over.abort()
   await listening

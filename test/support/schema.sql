@@ -776,6 +776,7 @@ function failure_of(p_outcome text, p_reason text, p_error jsonb) returns text s
 function fold_job_batch(p_id bigint) returns void set {"search_path=pg_catalog, pg_temp"}
 function forget_acts(keep_days integer, most integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function forget_summaries(keep_days integer, most integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function hint(queues text[]) returns text
 function inbox_id(p_name text) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function inbox_receive(p_inboxes text[], p_key_hashes uuid[], p_payload_hashes uuid[], p_keep_ms bigint[], p_keys text[], p_jobs text, p_payloads text, p_notify boolean) returns TABLE(at integer, id bigint, duplicate boolean, differs boolean) security definer set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function job_batch_problem(s jsonb) returns text set {"search_path=pg_catalog, pg_temp"}

@@ -191,6 +191,8 @@ export interface QueueState {
   name: string
   paused: boolean
   limited: boolean
+  /** How many workers there are on jobs of any queue. */
+  workers: number
 }
 
 /** Queues with jobs that could be claimed, after one of them, and after which to go on. */
@@ -211,11 +213,13 @@ export const queueStates = statement<{ known: readonly string[]; wanted: readonl
      on conflict do nothing
      returning id, name
    )
-   select id, name, paused, rate_limit is not null as limited
-   from sluice.queue
-   where $2::text[] is null or name = any($2)
-   union all
-   select id, name, false, false from made`,
+   select q.*, (select count(*)::int from sluice.worker where jobs <> '{}') as workers
+   from (
+     select id, name, paused, rate_limit is not null as limited
+     from sluice.queue
+     where $2::text[] is null or name = any($2)
+     union all
+     select id, name, false, false from made) q`,
   ({ known, wanted }) => [known, wanted],
 )
 

@@ -130,8 +130,12 @@ const admitKeys = statement<{ keys: readonly string[] }, { admitted: number }>(
   ({ keys }) => [keys],
 )
 
-/** Wakes workers that listen. */
-export const notify = statement<void, object>('job.notify', `select pg_notify('sluice_jobs', '')`, () => [])
+/** Sends a notification to the workers that listen: see jobs/hints.ts for what it says. */
+export const notify = statement<{ hint: string }, object>(
+  'job.notify',
+  `select pg_notify('sluice_jobs', $1)`,
+  ({ hint }) => [hint],
+)
 
 /** Which of these jobs are not there any more. */
 export const goneJobs = statement<{ ids: readonly number[] }, { id: number }>(

@@ -709,6 +709,7 @@ declare
   items sluice.new_job[];
   won bigint[];
   found bigint[];
+  queues text[];
 begin
   if jsonb_typeof(given) = 'object' then
     given := jsonb_build_array(given);
@@ -860,9 +861,25 @@ begin
     return query select g.at, found[g.at + 1], found[g.at + 1] <> g.id from unnest(items) g order by g.at;
   end if;
   if notify then
-    perform pg_notify('sluice_jobs', '');
+    select array_agg(distinct coalesce(e.value ->> 'queue', c.defaults ->> 'queue', 'default'))
+    into queues
+    from jsonb_array_elements(given) e
+    join sluice.job_class c on c.name = e.value ->> 'job';
+    perform pg_notify('sluice_jobs', sluice.hint(queues));
   end if;
 end
+$$;
+
+-- What a notification says of new jobs: an id of its own, and the names of their queues where these fit in. Workers that
+-- do not serve these queues stay asleep. See src/jobs/hints.ts.
+create function sluice.hint(queues text[]) returns text
+language sql volatile
+as $$
+  select case when octet_length(h.text) < 8000 then h.text else json_build_object('id', h.id)::text end
+  from (
+    select x.id, json_build_object('id', x.id, 'queues', queues)::text as text
+    from (select pg_current_xact_id()::text as id) x
+  ) h
 $$;
 
 -- The ids of job classes and queues, which are made if they are not there.
@@ -931,7 +948,7 @@ begin
     select string_agg(i.id::text, ',' order by i.id) into ids from inserted i;
   end if;
   if p_notify then
-    perform pg_notify('sluice_jobs', '');
+    perform pg_notify('sluice_jobs', sluice.hint(p_queues));
   end if;
 end
 $$;

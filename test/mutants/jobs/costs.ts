@@ -2,6 +2,7 @@ import type { Mutant } from '../mutant.ts'
 
 const schema = 'src/store/migrations/0006_create_jobs.sql'
 const costs = 'test/jobs/growing-costs.test.ts'
+const hints = 'test/jobs/hints.test.ts'
 
 /** What keeps costs flat where there are many keys, queues, days or snoozes, and what must not get lost by that. */
 export const jobCosts: readonly Mutant[] = [
@@ -95,5 +96,43 @@ export const jobCosts: readonly Mutant[] = [
       file: 'test/jobs/retention.test.ts',
       test: 'any worker drops the days that are old enough; what did not succeed is kept longer',
     },
+  },
+  {
+    name: 'all-workers-look',
+    breaks: 'one job costs a few claims: who has looked does not tell the others that nothing is left',
+    edits: [{ file: 'src/jobs/crew.ts', from: '      this.#claims.tellOthers(left, contested)\n', to: '' }],
+    caughtBy: { file: hints, test: 'one job costs a few claims, however many workers hear of it' },
+  },
+  {
+    name: 'later-hint-forgotten',
+    breaks: 'a hint counts until somebody has looked after it: a look before it ends it, too',
+    edits: [{ file: 'src/jobs/hints.ts', from: '    if (id !== this.#last) return\n', to: '' }],
+    caughtBy: {
+      file: hints,
+      test: 'not when another one has looked since the last hint, but when that was an earlier one',
+    },
+  },
+  {
+    name: 'foreign-queue-looked-into',
+    breaks: 'workers sleep through hints that are not for them: they look whatever the queue is',
+    edits: [{ file: 'src/jobs/hints.ts', from: 'if (serves(hint.queues)) this', to: 'this' }],
+    caughtBy: {
+      file: hints,
+      test: 'not when new jobs are in queues that it does not serve, or when workers of another group have looked',
+    },
+  },
+  {
+    name: 'full-worker-keeps-hint',
+    breaks: 'a hint is passed on by a worker that is full: it says that nothing is left',
+    edits: [
+      { file: 'src/jobs/claims.ts', from: "return { count, left: 'more' }", to: "return { count, left: 'nothing' }" },
+    ],
+    caughtBy: { file: hints, test: 'a look tells the others whether it has left anything, if it knows' },
+  },
+  {
+    name: 'doubtful-look-ends-hint',
+    breaks: 'a look that began above late jobs does not end the hint for others',
+    edits: [{ file: 'src/jobs/claims.ts', from: ' && (swept || count > 0)', to: '' }],
+    caughtBy: { file: hints, test: 'a look tells the others whether it has left anything, if it knows' },
   },
 ]

@@ -22,8 +22,8 @@ export const jobOwnership: readonly Mutant[] = [
       },
       {
         file: claims,
-        from: '    return count\n',
-        to: '    for (const claimed of late) receive(claimed)\n    return count\n',
+        from: '    if (count >= order.limit) return',
+        to: '    for (const claimed of late) receive(claimed)\n    if (count >= order.limit) return',
       },
     ],
     caughtBy: { file: strays, test: 'jobs that were claimed run, although a later claim of the same round fails' },

@@ -1,0 +1,265 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { Claims } from '../../src/jobs/claims.ts'
+import {
+  groupOf,
+  HintWindow,
+  newJobs,
+  nextWindow,
+  nothingLeft,
+  readHint,
+  waitIn,
+  type Hint,
+} from '../../src/jobs/hints.ts'
+import { defineJob } from '../../src/index.ts'
+import { Registry } from '../../src/runtime/registry.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { jobWorker, openClient, startedWorker, type JobWorker } from '../support/jobs.ts'
+import { until } from '../support/wait.ts'
+import { openStore } from './store-by-hand.ts'
+
+describe('what a notification says', () => {
+  test.for([
+    ['new jobs in some queues', '{"id": "7", "queues": ["mail"]}', { id: '7', queues: ['mail'] }],
+    ['new jobs in any queue', '{"id": "7"}', { id: '7' }],
+    ['nothing left', nothingLeft('7', 'us'), { id: '7', nothingLeftFor: 'us' }],
+    ['something that is not ours', 'hello', { id: expect.any(String) }],
+    ['JSON that is not ours', '{"id": 7}', { id: expect.any(String) }],
+    ['nothing at all', '', { id: expect.any(String) }],
+  ] as const)('%s', ([, payload, hint]) => {
+    expect(readHint(payload)).toEqual(hint)
+  })
+
+  test('each hint has an id of its own', () => {
+    expect(readHint(newJobs()).id).not.toBe(readHint(newJobs()).id)
+    expect(readHint('').id).not.toBe(readHint('').id)
+  })
+
+  test('workers are of one group when they find the same jobs', () => {
+    const group = groupOf({ schema: 'sluice', queues: ['mail'], jobs: ['a', 'b'] })
+    expect(groupOf({ schema: 'sluice', queues: ['mail'], jobs: ['b', 'a'] })).toBe(group)
+    expect(groupOf({ schema: 'other', queues: ['mail'], jobs: ['a', 'b'] })).not.toBe(group)
+    expect(groupOf({ schema: 'sluice', queues: undefined, jobs: ['a', 'b'] })).not.toBe(group)
+    expect(groupOf({ schema: 'sluice', queues: ['mail'], jobs: ['a'] })).not.toBe(group)
+  })
+})
+
+describe('when a worker looks', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  test('at once while it finds what it looks for', () => {
+    const look = vi.fn<() => void>()
+    const window = new HintWindow(look)
+    window.open('1')
+    window.looked(true)
+    window.open('2')
+    expect(look).toHaveBeenCalledTimes(2)
+  })
+
+  test('within its window after a look in vain, once for all hints', () => {
+    const look = vi.fn<() => void>()
+    const window = new HintWindow(look)
+    window.looked(false)
+    window.open('1', 0.25)
+    window.open('2', 0.25)
+    expect(look).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(4)
+    expect(look).toHaveBeenCalledTimes(1)
+  })
+
+  test('not when new jobs are in queues that it does not serve, or when workers of another group have looked', () => {
+    const look = vi.fn<() => void>()
+    const window = new HintWindow(look)
+    const mail = { group: 'us', serves: (queues?: readonly string[]) => queues?.includes('mail') ?? true }
+    window.hear('{"id": "1", "queues": ["other"]}', mail)
+    expect(look).not.toHaveBeenCalled()
+    window.looked(false)
+    window.hear('{"id": "2", "queues": ["other", "mail"]}', mail)
+    window.hear(nothingLeft('2', 'them'), mail)
+    vi.advanceTimersByTime(1_000)
+    expect(look).toHaveBeenCalledTimes(1)
+    window.hear('{"id": "3"}', mail)
+    window.hear(nothingLeft('3', 'us'), mail)
+    vi.advanceTimersByTime(1_000)
+    expect(look).toHaveBeenCalledTimes(1)
+  })
+
+  test('not when another one has looked since the last hint, but when that was an earlier one', () => {
+    const look = vi.fn<() => void>()
+    const window = new HintWindow(look)
+    window.looked(false)
+    window.open('1', 0.25)
+    window.close('1')
+    vi.advanceTimersByTime(1_000)
+    expect(look).not.toHaveBeenCalled()
+    window.open('2', 0.25)
+    window.open('3', 0.25)
+    window.close('2')
+    vi.advanceTimersByTime(4)
+    expect(look).toHaveBeenCalledTimes(1)
+  })
+})
+
+/** Numbers between 0 and 1 that are the same in every run. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+/** One job at a time for workers that all hear of it; a claim and its word take so long. Gives looks and waits. */
+function simulate({ workers, jobs, claimMs }: { workers: number; jobs: number; claimMs: number }) {
+  const random = seeded(7)
+  const windows = Array.from({ length: workers }, () => 0)
+  const runs = Array.from({ length: jobs }, () => {
+    const waits = windows.map((windowMs) => waitIn(windowMs, random()))
+    const first = Math.min(...waits)
+    const winner = waits.indexOf(first)
+    const lookers = waits.flatMap((waitMs, worker) => (waitMs <= first + claimMs ? [worker] : []))
+    for (const worker of lookers) windows[worker] = nextWindow(windows[worker] ?? 0, worker === winner)
+    return { looks: lookers.length, waitMs: first }
+  })
+  const average = (part: typeof runs, of: 'looks' | 'waitMs'): number =>
+    part.reduce((sum, run) => sum + run[of], 0) / part.length
+  return {
+    first: average(runs.slice(0, 20), 'looks'),
+    looks: average(runs.slice(20), 'looks'),
+    waitMs: average(runs.slice(20), 'waitMs'),
+  }
+}
+
+test.for([1, 2, 5, 20, 80, 200])('of %i workers few look for one job, and soon', (workers) => {
+  const { first, looks, waitMs } = simulate({ workers, jobs: 500, claimMs: 3 })
+  expect(looks).toBeLessThanOrEqual(2)
+  expect(waitMs).toBeLessThanOrEqual(4)
+  // Those who have just started look together at first, and have learned it after a few jobs.
+  expect(first).toBeLessThanOrEqual(1 + workers / 4)
+})
+
+const counted = defineJob({ name: 'counted', args: z.object({ n: z.number() }), perform: () => undefined })
+/** So rare that nothing below is for the polls. */
+const rarely = { poll: '10m' } as const
+
+/** Has every call of the claim counted: those that find nothing leave no other trace. */
+const countClaims = `create sequence public.claims;
+  grant usage, select on sequence public.claims to public;
+  do $$ begin execute replace(pg_get_functiondef('sluice.claim_jobs'::regproc), E'\nbegin\n',
+    E'\nbegin\n  perform nextval(''public.claims'');\n'); end $$`
+
+const claimCalls = (db: TestDatabase): Promise<number> => db.value('select last_value::int from public.claims')
+
+const listening = (db: TestDatabase): Promise<number> =>
+  db.value(`select count(*)::int from pg_stat_activity
+    where datname = current_database() and application_name = 'sluice listen' and state = 'idle'`)
+
+async function listeners(db: TestDatabase, count: number): Promise<{ workers: JobWorker[] } & AsyncDisposable> {
+  await db.query(countClaims)
+  const workers = await Promise.all(Array.from({ length: count }, () => startedWorker(db, [counted], rarely)))
+  await until('all of them listen', async () => (await listening(db)) === count)
+  const stop = async (): Promise<void> => void (await Promise.all(workers.map(({ sluice }) => sluice.stop())))
+  return { workers, [Symbol.asyncDispose]: stop }
+}
+
+test('one job costs a few claims, however many workers hear of it', async () => {
+  await using db = await testDatabase()
+  await using all = await listeners(db, 12)
+  await using other = await openClient(db.url)
+  const finished = (): number => all.workers.reduce((sum, { events }) => sum + events.count('job.finished'), 0)
+  let enqueued = 0
+  const oneByOne = async (jobs: number): Promise<void> => {
+    for (let n = 0; n < jobs; n++) {
+      await other.query(`select sluice.enqueue('{"job": "counted", "args": {"n": 1}}', notify => true)`)
+      enqueued += 1
+      await until('it has run', () => finished() === enqueued)
+      // Longer than any window: those who are not told that nothing is left look, too.
+      await sleep(150)
+    }
+  }
+  await oneByOne(20)
+  const before = await claimCalls(db)
+  await oneByOne(20)
+  const perJob = ((await claimCalls(db)) - before) / 20
+  expect(perJob).toBeGreaterThanOrEqual(1)
+  expect(perJob).toBeLessThanOrEqual(4)
+})
+
+test('a notification names the queues of new jobs, as many as fit in', async () => {
+  await using db = await testDatabase()
+  await using ear = await openClient(db.url)
+  const heard: string[] = []
+  ear.on('notification', ({ payload = '' }) => void heard.push(payload))
+  await ear.query('listen sluice_jobs')
+  await using other = jobWorker(db, [counted])
+  await other.jobs.enqueue(counted, { n: 1 }, { queue: 'mail' })
+  const into = (queues: string[]): Promise<unknown> => {
+    const jobs = queues.map((queue) => ({ job: 'counted', queue, args: { n: 2 } }))
+    return db.query('select sluice.enqueue($1, notify => true)', [JSON.stringify(jobs)])
+  }
+  await into(['b', 'a', 'b'])
+  await into(Array.from({ length: 200 }, (_, n) => `q${n}-${'x'.repeat(60)}`))
+  await until('all are heard', () => heard.length === 3)
+  expect(heard.map(readHint)).toEqual([
+    { id: expect.any(String), queues: ['mail'] },
+    { id: expect.any(String), queues: ['a', 'b'] },
+    { id: expect.any(String) },
+  ])
+})
+
+test('a look tells the others whether it has left anything, if it knows', async () => {
+  await using db = await testDatabase()
+  await using client = jobWorker(db, [counted])
+  await using database = await openStore(db)
+  const registry = new Registry('job', [counted])
+  const told: Hint[] = []
+  const opened = async (workers: number): Promise<Claims> => {
+    await db.query('delete from sluice.worker')
+    await db.query(
+      `insert into sluice.worker (id, host, pid, version, operations, jobs)
+       select gen_random_uuid(), 'host', n, '1', '{}', '{counted}' from generate_series(1, $1::int) n`,
+      [workers],
+    )
+    const claims = new Claims({ database, registry, weights: undefined })
+    await claims.open()
+    claims.speakOn({
+      schema: 'sluice',
+      query(text, values) {
+        if (text.includes('pg_notify')) told.push(readHint(String(values[0])))
+        return database.control.query(text, values)
+      },
+    })
+    return claims
+  }
+  const order = { workerId: crypto.randomUUID(), limit: 2, free: 2, suspects: 1, hinted: true }
+  const look = async (claims: Claims): Promise<string> => (await claims.take(order, () => undefined)).left
+  const two = await opened(2)
+  await client.jobs.enqueueMany(counted, [{ n: 1 }, { n: 2 }, { n: 3 }])
+
+  expect(await look(two)).toBe('more')
+  expect(await look(two)).toBe('nothing')
+  // It began to look above what it has seen, and looked from the first job on a moment ago.
+  expect(await look(two)).toBe('unknown')
+
+  two.tellOthers('unknown', '7')
+  two.tellOthers('more', '8')
+  two.tellOthers('nothing', '9')
+  expect(told).toEqual([{ id: expect.any(String) }, { id: '9', nothingLeftFor: two.group }])
+  expect(told[0]?.id).not.toBe('8')
+  // A worker that is alone has nobody to tell.
+  const one = await opened(1)
+  one.tellOthers('nothing', '10')
+  expect(told).toHaveLength(2)
+})
+
+test('a worker serves the queues that it is given, and ours', async () => {
+  await using db = await testDatabase()
+  await using database = await openStore(db)
+  const registry = new Registry('job', [counted])
+  const mail = new Claims({ database, registry, weights: { mail: 1 } })
+  const all = new Claims({ database, registry, weights: undefined })
+  expect([['mail', 'other'], ['other'], ['sluice'], undefined].map(mail.serves)).toEqual([true, false, true, true])
+  expect([['other'], undefined].map(all.serves)).toEqual([true, true])
+})
