@@ -14,7 +14,8 @@
  * On a crash before the commit the job is taken over, finds the row in the same state and does the same work, with the
  * same idempotency key. After the commit there is nothing left to do. When the answer to the commit is lost, the job's
  * row tells. A worker that was asleep finds that its claim is not its own and commits nothing. A row whose job is lost,
- * or dead, is found by the reconciler that comes with each machine.
+ * or dead, is found by the reconciler that comes with each machine. It leaves a row alone whose work is done but which
+ * could not be moved (MACHINE_STATE): to start it again would repeat the effect every minute, so a person does that.
  */
 import { SluiceError } from '../errors.ts'
 import type { EnqueuedJob } from '../jobs/enqueue.ts'
@@ -96,7 +97,7 @@ export class Machines {
       if (from === to) return this.#enqueue(machine, connection, { key: text, state: from })
       const allowed = machine.states.find(({ name }) => name === from)?.to ?? []
       if (!allowed.includes(to)) throw illegal(machine.name, { from, to, allowed })
-      if (!(await moveState(connection, machine.place, { key: text, from, to }))) {
+      if ((await moveState(connection, machine.place, { key: text, from, to })) !== 'moved') {
         // The row is locked, so nobody else has moved it.
         throw cancelled(machine, { key: text, from, to })
       }

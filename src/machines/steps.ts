@@ -66,7 +66,8 @@ class Step {
       name: `${this.#shape.name}.${this.#state.name}`,
       args: keyArgs,
       unique: {},
-      // A mistake in the program does not go away by itself; the reconciler comes back to the row.
+      // Retries do not correct a mistake in the program or in the table. After MACHINE_STATE the effect is done, so
+      // the reconciler leaves the row to a person; after the other two the work has not begun, and it comes back.
       onError: [retryOn('MACHINE_STATE', 'TABLE_INVALID', 'TABLE_NOT_FOUND', { attempts: 1 }), ...onError],
       transaction: true,
     } as const
@@ -116,11 +117,9 @@ class Step {
     { found: { key, state: from }, to }: Move,
   ): Promise<JobOutcome | void> {
     const { place } = this.#shape
-    if (!(await moveState(tx, place, { key, from, to }))) {
-      // A row that is where it was has not moved on: its work would be done again and again, and nobody would know.
-      if ((await readState(tx, place, { key }))?.state === from) throw cancelled(this.#shape, { key, from, to })
-      return leave('its row has moved on meanwhile')
-    }
+    const moved = await moveState(tx, place, { key, from, to })
+    if (moved === 'cancelled') throw cancelled(this.#shape, { key, from, to })
+    if (moved === 'elsewhere') return leave('its row has moved on meanwhile')
     const next = this.#steps.get(to)
     if (next !== undefined) await enqueue(next, { key }, delayOf(this.#shape, to))
   }
@@ -154,8 +153,8 @@ export function cancelled(
   { name, place }: Pick<Shape, 'name' | 'place'>,
   { key, from, to }: { key: string; from: string; to: string },
 ): SluiceError {
-  const happened = `The row ${key} of ${place.table} stays in "${from}", though "${name}" has moved it to "${to}": a trigger, a rule or a policy cancels the update.`
-  const todo = `Let it pass. Until then the work of "${from}" is repeated, with the same idempotency key, whenever the machine looks for rows that are stuck.`
+  const happened = `The row ${key} of ${place.table} is still in "${from}" after "${name}" has updated it to "${to}": a trigger, a rule or a policy cancels the update.`
+  const todo = 'Change that so that the update takes effect, then retry: the machine does not try again by itself.'
   return new SluiceError('MACHINE_STATE', {
     message: `${happened} ${todo}`,
     details: { machine: name, key, from, to },
@@ -171,7 +170,7 @@ export function illegal(
   const hint = typeof to === 'string' ? didYouMean(to, allowed) : ''
   const ways = allowed.length === 0 ? 'It is final' : `It may go to ${allowed.join(', ')}`
   return new SluiceError('MACHINE_STATE', {
-    message: `A row of "${machine}" cannot go from "${from}" to ${wish}. ${ways}.${hint} Declare the transition under "to", or correct what is asked for.`,
+    message: `A row of "${machine}" cannot go from "${from}" to ${wish}. ${ways}.${hint} Declare the transition under "to", or correct what is asked for, then retry.`,
     details: { machine, from, to, allowed },
   })
 }

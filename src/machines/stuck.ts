@@ -25,7 +25,7 @@ export function stuckRows(
       route(row) {
         const job = steps.get(String(row['state']))
         if (job === undefined) throw new TypeError(`the state ${String(row['state'])} has no job`)
-        return { job, args: { key: String(row['key']) } }
+        return { job, args: { key: String(row['text']) }, inStateSince: row['since'] as string | null }
       },
     },
   )

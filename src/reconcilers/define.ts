@@ -45,6 +45,11 @@ export interface ReconcilerSpec<Input> {
 export interface Routed {
   job: JobDefinition
   args: unknown
+  /**
+   * Only for rows of machines: since when the row is in its state; null: nobody knows. If a job like this one has ended
+   * with MACHINE_STATE since then, its effect is done but its row cannot be moved, and a person must start it again.
+   */
+  inStateSince?: string | null
 }
 
 /** A defined reconciler. */

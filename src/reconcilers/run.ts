@@ -5,6 +5,7 @@ import type { Jobs } from '../jobs/jobs.ts'
 import { errorRecord, type ErrorRecord } from '../std/error-record.ts'
 import type { Database } from '../store/database.ts'
 import { freeOrphanKeys, goneJobs } from '../store/jobs/enqueue.ts'
+import { unmovedSteps } from '../store/jobs/failures.ts'
 import { finish, hold } from '../store/reconcilers.ts'
 import { readFound, type Found, type FoundPage } from '../targets/find.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -27,7 +28,7 @@ export interface Reconciled {
   enqueued: number
   /** Records whose job is there already. */
   duplicates: number
-  /** Records for which no job could be made. */
+  /** Records for which no job could be made, and rows that their machine cannot move. */
   refused: number
   /** Why not, of the first of them. */
   error: ErrorRecord | null
@@ -89,10 +90,10 @@ interface Page {
 
 /** Enqueues for the records of a page, as far as the limit allows: what waits already does not count. */
 async function enqueuePage(deps: RunDeps, { definition, page, sum }: Page): Promise<void> {
+  const all = page.flatMap(({ row }) => (attempt(() => definition.route(row), sum) as Routed | undefined) ?? [])
   const routed = new Map<JobDefinition, unknown[]>()
-  for (const { row } of page) {
-    const one = attempt(() => definition.route(row), sum) as Routed | undefined
-    if (one !== undefined) routed.set(one.job, [...(routed.get(one.job) ?? []), one.args])
+  for (const one of await startable(deps.database, all, sum)) {
+    routed.set(one.job, [...(routed.get(one.job) ?? []), one.args])
   }
   for (const [job, args] of routed) {
     for (let at = 0; at < args.length && sum.enqueued < definition.limit;) {
@@ -101,6 +102,17 @@ async function enqueuePage(deps: RunDeps, { definition, page, sum }: Page): Prom
       at += some.length
     }
   }
+}
+
+/** Refuses rows of machines whose effect is done but which could not be moved; gives all other records. */
+async function startable({ control }: Database, all: readonly Routed[], sum: Reconciled): Promise<readonly Routed[]> {
+  const steps = all.flatMap(({ job, args, inStateSince: since }, at) =>
+    since === undefined ? [] : [{ at, name: job.name, args, since }],
+  )
+  if (steps.length === 0) return all
+  const unmoved = new Map((await unmovedSteps(control, { steps })).map(({ at, error }) => [at, error]))
+  for (const error of unmoved.values()) refuse(error, sum)
+  return all.filter((_, at) => !unmoved.has(at))
 }
 
 interface Some {
@@ -143,7 +155,7 @@ async function enqueueGood(jobs: Jobs, { job, args, spread, sum }: Some): Promis
       good.push({ args: one, result: await jobs.enqueue(job, one as never, { spread }) })
     } catch (error) {
       if (!isRefusal(error)) throw error
-      refuse(error, sum)
+      refuse(errorRecord(error), sum)
     }
   }
   return good
@@ -166,12 +178,12 @@ function attempt(make: () => unknown, sum: Reconciled): unknown {
   try {
     return make()
   } catch (error) {
-    refuse(error, sum)
+    refuse(errorRecord(error), sum)
     return undefined
   }
 }
 
-function refuse(error: unknown, sum: Reconciled): void {
+function refuse(error: ErrorRecord, sum: Reconciled): void {
   sum.refused += 1
-  sum.error ??= errorRecord(error)
+  sum.error ??= error
 }

@@ -76,18 +76,31 @@ export async function readState(
   return { row, key: text as string, state: String(state), entered: String(entered) }
 }
 
-/** Moves a row from one state to another, if it is still in the first one. False: it is not. */
+/**
+ * What became of a transition: the row is moved, it was not in the state that it should leave, or it is still in that
+ * state because the database did not make the update.
+ */
+type Moved = 'moved' | 'elsewhere' | 'cancelled'
+
+/**
+ * Moves a row from one state to another, if it is still in the first one. The row is read again, because the count of an
+ * update does not prove that it moved: a trigger can keep the old state, and a rule can update another table instead.
+ */
 export async function moveState(
   connection: Connection,
   place: StatePlace,
   { key, from, to }: { key: string; from: string; to: string },
-): Promise<boolean> {
+): Promise<Moved> {
   const [state, changedAt] = [raw(quote(place.state)), raw(quote(place.changedAt))]
   const query = sql`
     update ${raw(place.table)}
     set ${state} = ${to}, ${changedAt} = clock_timestamp()
     where ${raw(quote(place.key))} = ${key} and ${state} = ${from}`
-  return (await connection.query(query.text, query.values)).rowCount === 1
+  const { rowCount } = await connection.query(query.text, query.values)
+  const still = sql`select from ${raw(place.table)} t
+    where ${column(place.key)} = ${key} and ${column(place.state)}::text = ${from}`
+  if ((await connection.query(still.text, still.values)).rows.length > 0) return 'cancelled'
+  return rowCount === 1 ? 'moved' : 'elsewhere'
 }
 
 function column(name: string): Sql {

@@ -9,9 +9,12 @@ export function restingRows(place: StatePlace, states: readonly { name: string; 
     ({ name, restMs }) => sql`(${raw(quote(place.state))} = ${name} and (${olderThan(place.changedAt, restMs)}
       or ${raw(quote(place.changedAt))} is null))`,
   )
-  const [key, state] = [raw(quote(place.key)), raw(quote(place.state))]
+  const [key, state, changedAt] = [place.key, place.state, place.changedAt].map((name) => raw(quote(name)))
   return {
     key: 'key',
-    query: sql`select ${key} as key, ${state}::text as state from ${raw(place.table)} where ${join(resting, ' or ')}`,
+    // The text of the key is what the step of a row has in its args, however the driver reads the type.
+    query: sql`select ${key} as key, ${key}::text as text, ${state}::text as state,
+        ${changedAt}::timestamptz::text as since
+      from ${raw(place.table)} where ${join(resting, ' or ')}`,
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Sluice, type JobStatus } from '../../src/index.ts'
 import type { StoreConnection } from '../../src/store/connection.ts'
-import { failureGroups } from '../../src/store/jobs/failures.ts'
+import { failureGroups, unmovedSteps } from '../../src/store/jobs/failures.ts'
 import { listDone, type JobFilter } from '../../src/store/jobs/lists.ts'
 import { listQueues } from '../../src/store/jobs/views.ts'
 import type { Statement } from '../../src/store/statement.ts'
@@ -103,6 +103,11 @@ describe.each([
     )
     expect(errors).toBeGreaterThan(2_000)
     expect(await pagesOf(failureGroups, groups)).toBeLessThan(errors)
+  })
+
+  test('a row that cannot be moved is looked up by index', async () => {
+    const step = { at: 0, name: 'class 1', args: { key: '1' }, since: null }
+    expect(await pagesOf(unmovedSteps, { steps: [step] })).toBeLessThan(100)
   })
 })
 

@@ -29,6 +29,19 @@ test('a row of which nobody knows since when it is in its state is found by the 
   expect(jobs).toMatchObject([{ name: 'orders.new', args: { key: '1' } }])
 })
 
+test('a row whose key is a date is found by the reconciler, and by its job', async () => {
+  await using db = await testDatabase()
+  await db.query(`create table days (day date primary key, state text not null, state_changed_at timestamptz);
+    insert into days values ('2026-11-18', 'new', now() - interval '1 hour')`)
+  const states = { new: { to: 'counted', perform: async () => undefined }, counted: {} } as const
+  const machine = defineMachine({ name: 'days', table: 'days', key: 'day', states })
+  await using sluice = new Sluice({ database: db.workerUrl, machines: [machine] })
+  expect(await sluice.reconcilers.run('days.stuck')).toMatchObject({ found: 1, enqueued: 1 })
+  await testJobs(sluice).clock.travel('1m')
+  expect(await testJobs(sluice).drain()).toMatchObject([{ args: { key: '2026-11-18' } }])
+  expect(await db.value('select state from days')).toBe('counted')
+})
+
 test.each([
   ['after an effect', false],
   ['in a transaction', true],

@@ -24,11 +24,11 @@ test('a row that another transaction moves at the same moment stays where that o
   await using other = await openClient(db.workerUrl)
   const place = { table: 'orders', key: 'id', state: 'state', changedAt: 'state_changed_at' }
   await one.query('begin')
-  expect(await moveState(one, place, { key: '1', from: 'new', to: 'lost' })).toBe(true)
+  expect(await moveState(one, place, { key: '1', from: 'new', to: 'lost' })).toBe('moved')
   const moved = moveState(other, place, { key: '1', from: 'new', to: 'paid' })
   await until('it waits', () => isWaiting(db))
   await one.query('commit')
-  expect(await moved).toBe(false)
+  expect(await moved).toBe('elsewhere')
   expect(await db.value('select state from orders')).toBe('lost')
 })
 

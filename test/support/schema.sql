@@ -284,6 +284,7 @@ table job_dead partition by RANGE (finished_at)
   CREATE INDEX job_dead_batch_id_idx ON ONLY sluice.job_dead USING btree (batch_id) WHERE (batch_id IS NOT NULL)
   CREATE INDEX job_dead_finished_at_idx ON ONLY sluice.job_dead USING btree (finished_at)
   CREATE INDEX job_dead_id_idx ON ONLY sluice.job_dead USING btree (id)
+  CREATE INDEX job_dead_unmoved_idx ON ONLY sluice.job_dead USING btree (class_id, jsonb_hash_extended(args, (0)::bigint)) WHERE ((error ->> 'code'::text) = 'MACHINE_STATE'::text)
 table job_history partition by RANGE (finished_at)
   id bigint not null
   claim_id bigint not null

@@ -55,3 +55,31 @@ export const failureGroups = statement<{ states: readonly string[]; latest: numb
    order by g.jobs desc, g."lastAt" desc`,
   (p) => [p.states, p.latest, p.limit],
 )
+
+/** The job of a state of a machine for one row, and since when the row is in that state; null: nobody knows. */
+interface StepOfRow {
+  at: number
+  name: string
+  args: unknown
+  since: string | null
+}
+
+/**
+ * Which of these steps have ended with MACHINE_STATE since their row is in its state, each with such an error. A step
+ * that a person has discarded counts as well; one that a person has retried is not in this table any more.
+ */
+export const unmovedSteps = statement<{ steps: readonly StepOfRow[] }, { at: number; error: ErrorRecord }>(
+  'job.unmovedSteps',
+  `select s.at, d.error
+   from jsonb_to_recordset($1::text::jsonb) s(at integer, name text, args jsonb, since timestamptz)
+   join sluice.job_class c on c.name = s.name
+   cross join lateral (
+     select d.error
+     from sluice.job_dead d
+     where d.class_id = c.id and d.error ->> 'code' = 'MACHINE_STATE'
+       and jsonb_hash_extended(d.args, 0) = jsonb_hash_extended(s.args, 0) and d.args = s.args
+       and d.finished_at >= coalesce(s.since, '-infinity')
+     limit 1
+   ) d`,
+  ({ steps }) => [JSON.stringify(steps)],
+)

@@ -13,3 +13,8 @@ create table sluice.reconciler (
   enqueued    bigint not null default 0,
   error       jsonb
 );
+
+-- Steps of machines whose effect is done but whose row could not be moved: the reconciler of the machine leaves such
+-- rows to a person. The hash keeps the entries short, whatever the args of a job are.
+create index job_dead_unmoved_idx on sluice.job_dead (class_id, jsonb_hash_extended(args, 0))
+  where error ->> 'code' = 'MACHINE_STATE';

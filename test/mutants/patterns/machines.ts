@@ -4,6 +4,7 @@ const transitions = 'test/machines/transitions.test.ts'
 const election = 'test/reconcilers/election.test.ts'
 const store = 'src/store/reconcilers.ts'
 const healing = 'test/machines/healing.test.ts'
+const bounded = 'test/machines/bounded-effects.test.ts'
 const borders = 'test/reconcilers/page-borders.test.ts'
 
 /** Guards of machines and of reconcilers. */
@@ -129,14 +130,65 @@ export const machines: readonly Mutant[] = [
     breaks: 'a transition is made or fails: one that a trigger cancels passes for done, and its work is repeated',
     edits: [
       {
-        file: 'src/machines/steps.ts',
-        from: 'if ((await readState(tx, place, { key }))?.state === from) throw',
-        to: "if ((await readState(tx, place, { key }))?.state === '') throw",
+        file: 'src/targets/state.ts',
+        from: '.rows.length > 0) return',
+        to: '.rows.length > 1) return',
       },
     ],
     caughtBy: {
       file: healing,
       test: 'a transition that a trigger cancels after an effect fails with the reason, and does not pass for done',
+    },
+  },
+  {
+    name: 'machine-key-as-read-by-driver',
+    breaks: 'a row whose job is lost is found: the key of a date is passed on in a form that leads to no row',
+    edits: [{ file: 'src/machines/stuck.ts', from: "String(row['text'])", to: "String(row['key'])" }],
+    caughtBy: { file: healing, test: 'a row whose key is a date is found by the reconciler, and by its job' },
+  },
+  {
+    name: 'machine-moved-by-count',
+    breaks: 'a transition is made or fails: the count of the update is believed where a trigger keeps the old state',
+    edits: [
+      {
+        file: 'src/targets/state.ts',
+        from: '.rows.length > 0) return',
+        to: '.rows.length > 0 && rowCount === 0) return',
+      },
+    ],
+    caughtBy: {
+      file: bounded,
+      test: 'a trigger that keeps the old state lets a step have its effect once, until a person retries it',
+    },
+  },
+  {
+    name: 'machine-unmoved-started-again',
+    breaks: 'effects are bounded: the reconciler starts the step of a row again and again that cannot be moved',
+    edits: [
+      {
+        file: 'src/reconcilers/run.ts',
+        from: 'return all.filter((_, at) => !unmoved.has(at))',
+        to: 'return all.filter((_, at) => at >= 0 || !unmoved.has(at))',
+      },
+    ],
+    caughtBy: {
+      file: bounded,
+      test: 'a trigger that cancels the update lets a step have its effect once, until a person retries it',
+    },
+  },
+  {
+    name: 'machine-unmoved-for-ever',
+    breaks: 'a row whose job is lost is found: one that could not be moved once never is, though it left and came back',
+    edits: [
+      {
+        file: 'src/store/jobs/failures.ts',
+        from: "and d.finished_at >= coalesce(s.since, '-infinity')",
+        to: "and d.finished_at >= least(s.since, '-infinity')",
+      },
+    ],
+    caughtBy: {
+      file: bounded,
+      test: 'a row that could not be moved is found again once it has left its state and come back',
     },
   },
   {
