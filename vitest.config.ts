@@ -22,7 +22,7 @@ const builtSource: Plugin = {
 }
 
 const isLong = ({ moduleId }: TestSpecification): boolean =>
-  /\/(test\/(faults\/(schedules|operations|job-recovery)|operations\/(lifecycle|model|worker|fairness)|schedules\/keep|jobs\/(queues|control))|examples\/expire-events)/.test(
+  /\/(test\/(faults\/(schedules|operations|job-recovery)|operations\/(lifecycle|model|worker|fairness)|patterns\/schedules\/keep|jobs\/(queues|control))|examples\/expire-events)/.test(
     moduleId,
   )
 

@@ -95,45 +95,45 @@ export {
   type OperationScheduleSpec,
   type Overlap,
   type ScheduleDefinition,
-} from './schedules/define.ts'
-export type { ClockChange } from './schedules/calendar.ts'
-export type { Schedules, ScheduleVerbOptions } from './schedules/schedules.ts'
-export type { ScheduleStatus, ScheduleTick } from './schedules/status.ts'
-export { defineWindow, isOpen, nextOpening, type Weekday, type Window, type WindowSpec } from './windows/window.ts'
+} from './patterns/schedules/define.ts'
+export type { ClockChange } from './patterns/schedules/calendar.ts'
+export type { Schedules, ScheduleVerbOptions } from './patterns/schedules/schedules.ts'
+export type { ScheduleStatus, ScheduleTick } from './patterns/schedules/status.ts'
+export { defineWindow, isOpen, nextOpening, type Weekday, type Window, type WindowSpec } from './runtime/window.ts'
 
 // Machines and reconcilers
-export { again, type Again } from './machines/again.ts'
+export { again, type Again } from './patterns/machines/again.ts'
 export {
   defineMachine,
   type MachineDefinition,
   type StepContext,
   type TransactionalStepContext,
-} from './machines/define.ts'
-export type { Machines, MachineStatus, MachineSummary, RowKey, StartedRow } from './machines/machines.ts'
-export { defineReconciler, type ReconcilerDefinition } from './reconcilers/define.ts'
-export type { Reconcilers, ReconcilerStatus } from './reconcilers/reconcilers.ts'
-export type { Reconciled } from './reconcilers/run.ts'
+} from './patterns/machines/define.ts'
+export type { Machines, MachineStatus, MachineSummary, RowKey, StartedRow } from './patterns/machines/machines.ts'
+export { defineReconciler, type ReconcilerDefinition } from './patterns/reconcilers/define.ts'
+export type { Reconcilers, ReconcilerStatus } from './patterns/reconcilers/reconcilers.ts'
+export type { Reconciled } from './patterns/reconcilers/run.ts'
 
 // Inboxes
-export { defineInbox, type InboxContext, type InboxDefinition, type InboxSpec } from './inbox/define.ts'
-export { inboxHandler, type EndpointOptions, type HeaderLookup, type InboxEndpoint } from './inbox/endpoint.ts'
-export type { Inboxes, Receipt, ReceiveOptions } from './inbox/inboxes.ts'
-export type { InboxKey } from './inbox/key.ts'
-export type { InboxMessage, InboxStatus } from './inbox/status.ts'
-export type { OnceContext, OnceOptions } from './inbox/once.ts'
+export { defineInbox, type InboxContext, type InboxDefinition, type InboxSpec } from './patterns/inbox/define.ts'
+export { inboxHandler, type EndpointOptions, type HeaderLookup, type InboxEndpoint } from './patterns/inbox/endpoint.ts'
+export type { Inboxes, Receipt, ReceiveOptions } from './patterns/inbox/inboxes.ts'
+export type { InboxKey } from './patterns/inbox/key.ts'
+export type { InboxMessage, InboxStatus } from './patterns/inbox/status.ts'
+export type { OnceContext, OnceOptions } from './patterns/inbox/once.ts'
 
 // Batches of jobs
-export { planned, type PlannedJob, type PlanOptions } from './batches/planned.ts'
-export type { Batches, BatchPage } from './batches/batches.ts'
-export type { BatchOptions } from './batches/declaration.ts'
-export type { OpenBatch } from './batches/open-batch.ts'
+export { planned, type PlannedJob, type PlanOptions } from './patterns/batches/planned.ts'
+export type { Batches, BatchPage } from './patterns/batches/batches.ts'
+export type { BatchOptions } from './patterns/batches/declaration.ts'
+export type { OpenBatch } from './patterns/batches/open-batch.ts'
 export {
   batchStates,
   type BatchCallback,
   type BatchState,
   type BatchStatus,
   type FailedMember,
-} from './batches/status.ts'
+} from './patterns/batches/status.ts'
 
 // Sweeps
 export {
@@ -143,18 +143,18 @@ export {
   type SweepContext,
   type SweepDefinition,
   type SweepSpec,
-} from './sweeps/define.ts'
-export type { QuarantinedSweepRow, Sweeps, SweepStatus } from './sweeps/sweeps.ts'
+} from './patterns/sweeps/define.ts'
+export type { QuarantinedSweepRow, Sweeps, SweepStatus } from './patterns/sweeps/sweeps.ts'
 
 // What was going on, and who did what
-export type { Alert, Alerts } from './alerts/alerts.ts'
-export type { AlertConfig, QueueAlertConfig } from './alerts/options.ts'
-export type { WebhookConfig } from './alerts/webhook.ts'
-export type { Audit, AuditPage, AuditQuery } from './audit/audit.ts'
-export { csvHead, csvLine } from './audit/csv.ts'
+export type { Alert, Alerts } from './observe/alerts/alerts.ts'
+export type { AlertConfig, QueueAlertConfig } from './observe/alerts/options.ts'
+export type { WebhookConfig } from './observe/alerts/webhook.ts'
+export type { Audit, AuditPage, AuditQuery } from './observe/audit/audit.ts'
+export { csvHead, csvLine } from './observe/audit/csv.ts'
 export type { AuditRow, AuditSource, Who } from './store/audit.ts'
 export type { Seen, Switch } from './store/expected.ts'
-export type { OperationSample, Percentiles, QueueSample, SampleQuery, Samples } from './samples/samples.ts'
+export type { OperationSample, Percentiles, QueueSample, SampleQuery, Samples } from './observe/samples/samples.ts'
 export type { QueueDepth, SignalSample, Span } from './store/samples.ts'
 
 // SQL fragments with bound parameters
@@ -164,7 +164,7 @@ export { default as sql, empty, join, raw, Sql } from 'sql-template-tag'
 export { printMigrations, type MigrationResult } from './store/migrate.ts'
 export { grantsScript } from './store/grants.ts'
 export type { Connection, Result } from './store/connection.ts'
-export type { Finding } from './health/doctor.ts'
+export type { Finding } from './observe/doctor.ts'
 
 // Events
 export type { EventName, Events } from './telemetry/events.ts'

@@ -29,7 +29,10 @@ function importsOf(file: string): Import[] {
 }
 
 const resolve = (file: string, path: string): string => (path.startsWith('.') ? join(dirname(file), path) : path)
-const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : file.replace(/\.tsx?$/, ''))
+
+/** A folder of `src`, or of one of its two houses of small rooms, or a file that is a room of its own. */
+const roomOf = (path: string): string =>
+  (/^(?:patterns|observe)\/[^/]+|^[^/]+/.exec(path)?.[0] ?? path).replace(/\.tsx?$/, '')
 
 /** What each room may import beside itself: rooms, single files, and packages. Node's own modules are free to all. */
 const mayImport: Record<string, string[]> = {
@@ -40,16 +43,15 @@ const mayImport: Record<string, string[]> = {
   store: ['std', 'errors', 'telemetry', 'pg'],
   args: ['std', 'errors', '@standard-schema/spec'],
   targets: ['store/connection.ts', 'store/sqlstate.ts', 'store/operations.ts', 'std', 'errors', 'sql-template-tag'],
-  health: ['governor', 'store', 'targets', 'std', 'errors'],
+  'observe/doctor': ['governor', 'store', 'targets', 'std', 'errors'],
   runtime: ['store', 'telemetry', 'std', 'errors'],
   governor: ['config/option.ts', 'runtime', 'targets/vacuum.ts', 'store', 'telemetry', 'std', 'errors'],
   operations: [
     'args',
     'targets',
-    'health',
+    'observe/doctor',
     'governor',
     'runtime',
-    'windows',
     'store',
     'telemetry',
     'std',
@@ -59,13 +61,12 @@ const mayImport: Record<string, string[]> = {
     '@standard-schema/spec',
   ],
   jobs: ['args', 'targets', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
-  windows: ['std', 'errors'],
-  schedules: ['args', 'jobs', 'operations', 'windows', 'runtime', 'store', 'telemetry', 'std', 'errors', 'croner'],
-  batches: ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors'],
-  reconcilers: ['jobs', 'targets', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
-  machines: [
+  'patterns/schedules': ['args', 'jobs', 'operations', 'runtime', 'store', 'telemetry', 'std', 'errors', 'croner'],
+  'patterns/batches': ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors'],
+  'patterns/reconcilers': ['jobs', 'targets', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
+  'patterns/machines': [
     'jobs',
-    'reconcilers',
+    'patterns/reconcilers',
     'targets',
     'runtime',
     'store',
@@ -74,12 +75,12 @@ const mayImport: Record<string, string[]> = {
     'errors',
     '@standard-schema/spec',
   ],
-  samples: ['governor', 'runtime', 'store', 'telemetry', 'std', 'errors'],
-  audit: ['store', 'std', 'errors'],
-  metrics: [
+  'observe/samples': ['governor', 'runtime', 'store', 'telemetry', 'std', 'errors'],
+  'observe/audit': ['store', 'std', 'errors'],
+  'observe/metrics': [
     'sluice',
-    'alerts',
-    'samples',
+    'observe/alerts',
+    'observe/samples',
     'store',
     'telemetry',
     'std',
@@ -88,82 +89,92 @@ const mayImport: Record<string, string[]> = {
     'prom-client',
     '@opentelemetry/api',
   ],
-  alerts: ['config/option.ts', 'samples', 'store', 'telemetry', 'std', 'errors'],
-  sweeps: ['targets', 'windows', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
+  'observe/alerts': ['config/option.ts', 'observe/samples', 'store', 'telemetry', 'std', 'errors'],
+  'patterns/sweeps': ['targets', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
   adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
   config: [
-    'alerts',
+    'observe/alerts',
     'governor',
     'operations',
     'jobs',
-    'schedules',
-    'machines',
-    'reconcilers',
-    'inbox',
-    'sweeps',
+    'patterns/schedules',
+    'patterns/machines',
+    'patterns/reconcilers',
+    'patterns/inbox',
+    'patterns/sweeps',
     'store',
     'telemetry',
     'std',
     'errors',
   ],
-  known: ['config', 'operations', 'jobs', 'schedules', 'machines', 'reconcilers', 'inbox', 'sweeps', 'runtime'],
-  shift: [
-    'known',
+  registries: [
     'config',
-    'samples',
-    'alerts',
+    'operations',
+    'jobs',
+    'patterns/schedules',
+    'patterns/machines',
+    'patterns/reconcilers',
+    'patterns/inbox',
+    'patterns/sweeps',
+    'runtime',
+  ],
+  process: [
+    'registries',
+    'config',
+    'observe/samples',
+    'observe/alerts',
     'governor',
     'operations',
     'jobs',
-    'schedules',
-    'reconcilers',
-    'inbox',
-    'batches',
-    'sweeps',
+    'patterns/schedules',
+    'patterns/reconcilers',
+    'patterns/inbox',
+    'patterns/batches',
+    'patterns/sweeps',
     'runtime',
     'store',
     'telemetry',
   ],
   sluice: [
-    'known',
-    'shift',
+    'registries',
+    'process',
     'config',
-    'samples',
-    'alerts',
-    'audit',
+    'observe/samples',
+    'observe/alerts',
+    'observe/audit',
     'governor',
     'operations',
     'jobs',
-    'schedules',
-    'machines',
-    'reconcilers',
-    'inbox',
-    'batches',
-    'sweeps',
-    'health',
+    'patterns/schedules',
+    'patterns/machines',
+    'patterns/reconcilers',
+    'patterns/inbox',
+    'patterns/batches',
+    'patterns/sweeps',
+    'observe/doctor',
     'runtime',
     'store',
     'telemetry',
   ],
-  inbox: ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
+  'patterns/inbox': ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
   index: [
+    'runtime/window.ts',
     'sluice',
-    'samples',
-    'alerts',
-    'audit',
+    'observe/samples',
+    'observe/alerts',
+    'observe/audit',
     'config',
     'governor',
     'operations',
     'jobs',
-    'schedules',
-    'windows',
-    'machines',
-    'reconcilers',
-    'inbox',
-    'batches',
-    'sweeps',
-    'health',
+    'patterns/schedules',
+    'patterns/machines',
+    'patterns/reconcilers',
+    'patterns/inbox',
+    'patterns/batches',
+    'patterns/sweeps',
+    'observe/doctor',
     'store',
     'telemetry',
     'std',
@@ -171,7 +182,7 @@ const mayImport: Record<string, string[]> = {
     'version',
     'sql-template-tag',
   ],
-  testing: ['index', 'jobs/bench.ts', 'schedules/bench.ts', 'governor/simulator.ts'],
+  testing: ['index', 'jobs/bench.ts', 'patterns/schedules/bench.ts', 'governor/simulator.ts'],
   dashboard: ['index', 'hono', 'preact', 'uplot'],
   cli: ['index', 'dashboard/index.ts', 'embedded', 'commander', 'jiti'],
 }
@@ -231,7 +242,7 @@ describe('SQL', () => {
 
   test("on our tables is in store, on users' tables in targets, on statistics in probes, and nowhere else", () => {
     const homes =
-      /^(store|targets|governor\/probes)\/|^cli\/demo\/|^cli\/commands\/init|^health\/doctor\.ts$|^operations\/(batch|expire|define)\.ts$/
+      /^(store|targets|governor\/probes)\/|^cli\/demo\/|^cli\/commands\/init|^observe\/doctor\.ts$|^operations\/(batch|expire|define)\.ts$/
     const strays = files.filter((file) => !homes.test(file) && keyword.test(stripComments(textOf.get(file) ?? '')))
     expect(strays).toEqual([])
   })
@@ -298,7 +309,8 @@ describe('names', () => {
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name)
     const other = ['browser', 'contracts', 'e2e', 'faults', 'mutants', 'types', 'support', 'torture', 'docs']
-    expect(folders.filter((name) => !(name in mayImport) && !other.includes(name))).toEqual([])
+    const rooms = new Set(Object.keys(mayImport).map((room) => room.split('/')[0]))
+    expect(folders.filter((name) => !rooms.has(name) && !other.includes(name))).toEqual([])
   })
 })
 

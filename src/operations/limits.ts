@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts'
 import type { Seen } from '../store/expected.ts'
 import { lockOperation, set } from '../store/limits.ts'
 import type { Priority } from '../store/operations.ts'
-import { defineWindow } from '../windows/window.ts'
+import { defineWindow } from '../runtime/window.ts'
 import { lanesFrom } from './lanes.ts'
 import { verbs, type OperationState } from './states.ts'
 

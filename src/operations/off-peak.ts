@@ -2,7 +2,7 @@ import type { Database } from '../store/database.ts'
 import { holdClosed } from '../store/lifecycle.ts'
 import type { OperationRow } from '../store/operations.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { closedReason, defineWindow, isOpen, nextOpening, type Window } from '../windows/window.ts'
+import { closedReason, defineWindow, isOpen, nextOpening, type Window } from '../runtime/window.ts'
 import type { OperationDefinition } from './define.ts'
 
 /** A window that does not open within a year is looked at again after a day: what its days depend on may change. */

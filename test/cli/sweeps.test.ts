@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { pastes } from '../sweeps/pastes.ts'
+import { pastes } from '../patterns/sweeps/pastes.ts'
 import { nasty } from './job-place.ts'
 import { sluiceHere, temporaryFolder } from './run-cli.ts'
 

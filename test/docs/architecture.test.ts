@@ -6,7 +6,7 @@ const page = sections(read('ARCHITECTURE.md'), 2)
 
 test('the arrows are those that the architecture test enforces', () => {
   const [, matrix = ''] = /const mayImport[^{]*\{([\s\S]*?)\n\}/.exec(read('test/architecture.test.ts')) ?? []
-  const enforced = [...matrix.matchAll(/(\w+): \[([\s\S]*?)\]/g)].map(([, room = '', list = '']) => [
+  const enforced = [...matrix.matchAll(/'?([\w/]+)'?: \[([\s\S]*?)\]/g)].map(([, room = '', list = '']) => [
     room,
     [...list.matchAll(/'([^']+)'/g)].map(([, name = '']) => name),
   ]) as [string, string[]][]

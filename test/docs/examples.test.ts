@@ -25,7 +25,7 @@ const options = {
       'sluice/adapters': [`${root}src/adapters/index.ts`],
       'sluice/dashboard': [`${root}src/dashboard/index.ts`],
       'sluice/embedded': [`${root}src/embedded/index.ts`],
-      'sluice/metrics': [`${root}src/metrics/index.ts`],
+      'sluice/metrics': [`${root}src/observe/metrics/index.ts`],
       'sluice/testing': [`${root}src/testing/index.ts`],
     },
   },

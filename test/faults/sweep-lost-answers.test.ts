@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { until } from '../support/wait.ts'
-import { expirePastes, ownColumns, pastes, sweeping } from '../sweeps/pastes.ts'
+import { expirePastes, ownColumns, pastes, sweeping } from '../patterns/sweeps/pastes.ts'
 
 const releases = { table: 'contents', key: 'id', count: 'ref_count', by: 'content_id' } as const
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { defineJob, type JobDefinition } from '../../src/index.ts'
-import { signal as gateOf } from '../inbox/ground.ts'
+import { signal as gateOf } from '../patterns/inbox/ground.ts'
 import { testDatabase } from '../support/database.ts'
 import { startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'

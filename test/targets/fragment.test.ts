@@ -13,7 +13,7 @@ import {
 } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { working } from '../support/working.ts'
-import { sweeping } from '../sweeps/pastes.ts'
+import { sweeping } from '../patterns/sweeps/pastes.ts'
 
 /** Rows 1 to 20, of which the first ten are old. */
 async function people(): Promise<TestDatabase> {

@@ -153,7 +153,7 @@ export const jobOwnership: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/batches/mending.test.ts',
+      file: 'test/patterns/batches/mending.test.ts',
       test: 'a batch whose counters agree with its members is mended without a look at history',
     },
   },
@@ -225,7 +225,7 @@ export const jobOwnership: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/batches/bad-input.test.ts',
+      file: 'test/patterns/batches/bad-input.test.ts',
       test: 'sluice.open_job_batch refuses {"onComplete": {"job": "a b"}}, and writes nothing',
     },
   },

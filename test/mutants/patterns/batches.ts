@@ -1,9 +1,9 @@
 import type { Mutant } from '../mutant.ts'
 
 const schema = 'src/store/migrations/0010_create_job_batches.sql'
-const counting = 'test/batches/counting.test.ts'
+const counting = 'test/patterns/batches/counting.test.ts'
 const retriedOnce = {
-  file: 'test/batches/batches.test.ts',
+  file: 'test/patterns/batches/batches.test.ts',
   test: 'when all dead members have been retried, success is called once and complete not again',
 }
 
@@ -20,7 +20,7 @@ export const batches: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/batches/locked-batch.test.ts',
+      file: 'test/patterns/batches/locked-batch.test.ts',
       test: 'a batch that an open transaction has sealed holds up its own members, and no other jobs',
     },
   },
@@ -35,7 +35,7 @@ export const batches: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/batches/locked-batch.test.ts',
+      file: 'test/patterns/batches/locked-batch.test.ts',
       test: 'a batch that an open transaction has sealed holds up its own members, and no other jobs',
     },
   },
@@ -50,7 +50,7 @@ export const batches: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/batches/transactions.test.ts',
+      file: 'test/patterns/batches/transactions.test.ts',
       test: 'an old snapshot does not count in a batch that others have opened',
     },
   },
@@ -148,7 +148,7 @@ export const batches: readonly Mutant[] = [
     edits: [
       { file: schema, from: 'and (p_member is null or not exists', to: 'and (p_member is not null and not exists' },
     ],
-    caughtBy: { file: 'test/batches/batches.test.ts', test: 'a sealed batch takes members from inside alone' },
+    caughtBy: { file: 'test/patterns/batches/batches.test.ts', test: 'a sealed batch takes members from inside alone' },
   },
   {
     name: 'batch-cancelled-takes-members',
@@ -168,7 +168,10 @@ export const batches: readonly Mutant[] = [
     name: 'batch-cancelled-succeeds',
     breaks: 'a cancelled batch of jobs never calls success: an empty one that is cancelled counts as succeeded',
     edits: [{ file: schema, from: "case when b.cancelled_at is not null then 'cancelled' when", to: 'case when' }],
-    caughtBy: { file: 'test/batches/cancel.test.ts', test: 'an empty batch that is cancelled is over at once' },
+    caughtBy: {
+      file: 'test/patterns/batches/cancel.test.ts',
+      test: 'an empty batch that is cancelled is over at once',
+    },
   },
   {
     name: 'batch-seal-ends-nothing',
@@ -182,7 +185,7 @@ export const batches: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/batches/batches.test.ts',
+      file: 'test/patterns/batches/batches.test.ts',
       test: 'an open batch is not over before it is sealed; an empty one is over then',
     },
   },

@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.ts'
 
-const oneEffect = 'test/inbox/one-effect.test.ts'
-const receive = 'test/inbox/receive.test.ts'
-const nested = 'test/inbox/nested-once.test.ts'
+const oneEffect = 'test/patterns/inbox/one-effect.test.ts'
+const receive = 'test/patterns/inbox/receive.test.ts'
+const nested = 'test/patterns/inbox/nested-once.test.ts'
 const chores = 'src/store/inbox-chores.ts'
 
 /** Guards of inboxes and of `once`. */
@@ -24,7 +24,7 @@ export const inbox: readonly Mutant[] = [
     breaks: 'a receipt joins the transaction of its caller: message and job stay when that is rolled back',
     edits: [
       {
-        file: 'src/inbox/inboxes.ts',
+        file: 'src/patterns/inbox/inboxes.ts',
         from: 'store.receive(connection, { messages: [message], notify: false })',
         to: 'store.receive((await this.#deps.database()).control, { messages: [message], notify: false })',
       },
@@ -36,7 +36,7 @@ export const inbox: readonly Mutant[] = [
     breaks: 'a message is marked in the transaction of its effect: the mark is committed by itself, before it',
     edits: [
       {
-        file: 'src/inbox/processing.ts',
+        file: 'src/patterns/inbox/processing.ts',
         from: 'const connection: StoreConnection = onConnection(tx, (await deps.control()).schema)',
         to: 'const connection: StoreConnection = await deps.control()',
       },
@@ -129,7 +129,7 @@ export const inbox: readonly Mutant[] = [
     breaks: 'work inside of work has connections of its own: callers that hold all of them wait for one more',
     edits: [
       {
-        file: 'src/inbox/once.ts',
+        file: 'src/patterns/inbox/once.ts',
         from: 'around.length === 0 ? database.work : database.nested(around.length)',
         to: 'around.length < 100 ? database.work : database.nested(around.length)',
       },
@@ -144,7 +144,7 @@ export const inbox: readonly Mutant[] = [
     breaks: 'a key inside of itself is refused: it waits for its own end',
     edits: [
       {
-        file: 'src/inbox/once.ts',
+        file: 'src/patterns/inbox/once.ts',
         from: 'if (around.some(({ hash }) => hash === order.hash)) throw',
         to: 'if (around.some(({ hash }) => hash === key)) throw',
       },
@@ -156,7 +156,7 @@ export const inbox: readonly Mutant[] = [
     breaks: 'all get the result of the work: one in the same transaction gets none while the work is under way',
     edits: [
       {
-        file: 'src/inbox/once.ts',
+        file: 'src/patterns/inbox/once.ts',
         from: 'if (isUnderWay(stored)) throw',
         to: 'if (!stored && isUnderWay(stored)) throw',
       },
@@ -169,9 +169,9 @@ export const inbox: readonly Mutant[] = [
   {
     name: 'inbox-dead-still-waiting',
     breaks: 'a message whose job has died does not wait: it is listed as waiting until upkeep comes by',
-    edits: [{ file: 'src/inbox/inboxes.ts', from: "new Set(['job.died', ", to: "new Set(['job.dies', " }],
+    edits: [{ file: 'src/patterns/inbox/inboxes.ts', from: "new Set(['job.died', ", to: "new Set(['job.dies', " }],
     caughtBy: {
-      file: 'test/inbox/upkeep.test.ts',
+      file: 'test/patterns/inbox/upkeep.test.ts',
       test: 'a message whose job has just died is listed as failed, not as waiting',
     },
   },

@@ -1,11 +1,11 @@
 import type { Mutant } from '../mutant.ts'
 
-const transitions = 'test/machines/transitions.test.ts'
-const election = 'test/reconcilers/election.test.ts'
+const transitions = 'test/patterns/machines/transitions.test.ts'
+const election = 'test/patterns/reconcilers/election.test.ts'
 const store = 'src/store/reconcilers.ts'
-const healing = 'test/machines/healing.test.ts'
-const bounded = 'test/machines/bounded-effects.test.ts'
-const borders = 'test/reconcilers/page-borders.test.ts'
+const healing = 'test/patterns/machines/healing.test.ts'
+const bounded = 'test/patterns/machines/bounded-effects.test.ts'
+const borders = 'test/patterns/reconcilers/page-borders.test.ts'
 
 /** Guards of machines and of reconcilers. */
 export const machines: readonly Mutant[] = [
@@ -44,13 +44,13 @@ export const machines: readonly Mutant[] = [
     breaks: 'a row and its job are there together: the job stays when the transaction of the caller is rolled back',
     edits: [
       {
-        file: 'src/machines/machines.ts',
+        file: 'src/patterns/machines/machines.ts',
         from: '{ tx, ...delayOf(machine, state) }',
         to: '{ ...delayOf(machine, state) }',
       },
     ],
     caughtBy: {
-      file: 'test/machines/machines.test.ts',
+      file: 'test/patterns/machines/machines.test.ts',
       test: 'a row and its job are there together or not at all',
     },
   },
@@ -143,7 +143,7 @@ export const machines: readonly Mutant[] = [
   {
     name: 'machine-key-as-read-by-driver',
     breaks: 'a row whose job is lost is found: the key of a date is passed on in a form that leads to no row',
-    edits: [{ file: 'src/machines/stuck.ts', from: "String(row['text'])", to: "String(row['key'])" }],
+    edits: [{ file: 'src/patterns/machines/stuck.ts', from: "String(row['text'])", to: "String(row['key'])" }],
     caughtBy: { file: healing, test: 'a row whose key is a date is found by the reconciler, and by its job' },
   },
   {
@@ -166,7 +166,7 @@ export const machines: readonly Mutant[] = [
     breaks: 'effects are bounded: the reconciler starts the step of a row again and again that cannot be moved',
     edits: [
       {
-        file: 'src/reconcilers/run.ts',
+        file: 'src/patterns/reconcilers/run.ts',
         from: 'return all.filter((_, at) => !unmoved.has(at))',
         to: 'return all.filter((_, at) => at >= 0 || !unmoved.has(at))',
       },
@@ -196,7 +196,7 @@ export const machines: readonly Mutant[] = [
     breaks: "the caller's transaction stays alive: a key that cannot be one is tried in it",
     edits: [
       {
-        file: 'src/machines/machines.ts',
+        file: 'src/patterns/machines/machines.ts',
         from: 'if (tx !== undefined && !(await canBeKey(',
         to: 'if (tx === null && !(await canBeKey(',
       },
@@ -214,7 +214,7 @@ export const machines: readonly Mutant[] = [
     breaks: 'every record is found: those without a key come after a page that is not the first, and are left out',
     edits: [
       {
-        file: 'src/reconcilers/run.ts',
+        file: 'src/patterns/reconcilers/run.ts',
         from: "if (page.length < pageSize && which === 'first') return",
         to: "if (page.length < pageSize && which !== 'keyless') return",
       },

@@ -1,10 +1,10 @@
 import type { Mutant } from '../mutant.ts'
 
-const toldOnce = 'test/alerts/told-once.test.ts'
-const retention = 'test/audit/retention.test.ts'
+const toldOnce = 'test/observe/alerts/told-once.test.ts'
+const retention = 'test/observe/audit/retention.test.ts'
 const keepSamples = 'src/store/migrations/0015_keep_samples.sql'
 const rights = 'test/dashboard/rights.test.ts'
-const oneTransaction = 'test/audit/one-transaction.test.ts'
+const oneTransaction = 'test/observe/audit/one-transaction.test.ts'
 const store = 'src/store/alerts.ts'
 
 /** Guards of what people are told: the audit and alerts. */
@@ -42,7 +42,7 @@ export const reports: readonly Mutant[] = [
   {
     name: 'alert-judged-by-two',
     breaks: 'one process judges at a time: two judge at once, and both tell of the same change',
-    edits: [{ file: 'src/alerts/alerts.ts', from: 'if (lock?.locked !== true) return []', to: 'void lock' }],
+    edits: [{ file: 'src/observe/alerts/alerts.ts', from: 'if (lock?.locked !== true) return []', to: 'void lock' }],
     caughtBy: { file: toldOnce, test: 'nobody judges while another process judges' },
   },
   {
@@ -159,7 +159,7 @@ export const reports: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/health/doctor.test.ts',
+      file: 'test/observe/doctor.test.ts',
       test: 'each right that the script gives to a worker is missed when it is not there',
     },
   },

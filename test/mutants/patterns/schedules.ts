@@ -1,7 +1,7 @@
 import type { Mutant } from '../mutant.ts'
 
 const store = 'src/store/schedules.ts'
-const oneRun = 'test/schedules/one-run.test.ts'
+const oneRun = 'test/patterns/schedules/one-run.test.ts'
 
 /** Guards of schedules. */
 export const schedules: readonly Mutant[] = [
@@ -16,7 +16,7 @@ export const schedules: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/schedules/deploys.test.ts',
+      file: 'test/patterns/schedules/deploys.test.ts',
       test: 'a worker of the old release that starts again does not bring the old rule back',
     },
   },
@@ -32,7 +32,7 @@ export const schedules: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/schedules/deploys.test.ts',
+      file: 'test/patterns/schedules/deploys.test.ts',
       test: 'when no worker is left that keeps the rule of a schedule, another one brings its own rule back',
     },
   },
@@ -53,7 +53,11 @@ export const schedules: readonly Mutant[] = [
     name: 'tick-taken-runs-again',
     breaks: 'a tick starts one run: the run of a tick that has a row is kept',
     edits: [
-      { file: 'src/schedules/settle.ts', from: 'if (settled === undefined) throw new TickTaken()', to: 'void settled' },
+      {
+        file: 'src/patterns/schedules/settle.ts',
+        from: 'if (settled === undefined) throw new TickTaken()',
+        to: 'void settled',
+      },
     ],
     caughtBy: { file: oneRun, test: 'a tick that has a row starts nothing' },
   },
@@ -92,7 +96,7 @@ export const schedules: readonly Mutant[] = [
       'with overlap "skip" or "queue" a schedule has one run at a time: nothing stands in the way of the next one',
     edits: [
       {
-        file: 'src/schedules/settle.ts',
+        file: 'src/patterns/schedules/settle.ts',
         from: 'return isBlocking(policy, last, row.now) ? run : undefined',
         to: 'return isBlocking(policy, last, row.now) ? undefined : undefined',
       },
@@ -102,7 +106,13 @@ export const schedules: readonly Mutant[] = [
   {
     name: 'schedule-queue-skips',
     breaks: 'with overlap "queue" a tick waits for the run before it: it is passed over',
-    edits: [{ file: 'src/schedules/settle.ts', from: "if (definition.overlap === 'queue') return 'blocked'", to: '' }],
+    edits: [
+      {
+        file: 'src/patterns/schedules/settle.ts',
+        from: "if (definition.overlap === 'queue') return 'blocked'",
+        to: '',
+      },
+    ],
     caughtBy: { file: oneRun, test: 'with overlap "queue", a tick during a run waits' },
   },
   {

@@ -1,11 +1,11 @@
 import type { Mutant } from '../mutant.ts'
 
 const store = 'src/store/sweep-claims.ts'
-const claim = 'src/sweeps/claim.ts'
-const run = 'src/sweeps/run.ts'
-const finalise = 'src/sweeps/finalise.ts'
-const bounded = 'test/sweeps/bounded-effects.test.ts'
-const stale = 'test/sweeps/stale-claims.test.ts'
+const claim = 'src/patterns/sweeps/claim.ts'
+const run = 'src/patterns/sweeps/run.ts'
+const finalise = 'src/patterns/sweeps/finalise.ts'
+const bounded = 'test/patterns/sweeps/bounded-effects.test.ts'
+const stale = 'test/patterns/sweeps/stale-claims.test.ts'
 
 /** Guards that keep the effects of a sweep bounded, its claims apart, and its definition fit for its table. */
 export const sweepBounds: readonly Mutant[] = [
@@ -137,7 +137,7 @@ export const sweepBounds: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/sweeps/shared-columns.test.ts',
+      file: 'test/patterns/sweeps/shared-columns.test.ts',
       test: 'a row that one sweep has claimed is not stray for another with the same claim columns',
     },
   },
@@ -152,7 +152,7 @@ export const sweepBounds: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/sweeps/define.test.ts',
+      file: 'test/patterns/sweeps/define.test.ts',
       test: 'a worker does not start with a worker column of the wrong type, and list says so',
     },
   },
@@ -167,7 +167,7 @@ export const sweepBounds: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/sweeps/define.test.ts',
+      file: 'test/patterns/sweeps/define.test.ts',
       test: 'a worker does not start with a table name inside "due", and list says so',
     },
   },
@@ -176,13 +176,13 @@ export const sweepBounds: readonly Mutant[] = [
     breaks: 'a sweep says why it does nothing: what the database refuses passes for a database that is away',
     edits: [
       {
-        file: 'src/sweeps/loop.ts',
+        file: 'src/patterns/sweeps/loop.ts',
         from: "if (!['fatal', 'rows'].includes(classify(error))) return false",
         to: "if (!['nothing'].includes(classify(error))) return false",
       },
     ],
     caughtBy: {
-      file: 'test/sweeps/define.test.ts',
+      file: 'test/patterns/sweeps/define.test.ts',
       test: 'a sweep that its database refuses later on is held with the reason, and goes on by itself',
     },
   },
@@ -197,7 +197,7 @@ export const sweepBounds: readonly Mutant[] = [
       },
     ],
     caughtBy: {
-      file: 'test/sweeps/failures.test.ts',
+      file: 'test/patterns/sweeps/failures.test.ts',
       test: 'an effect that was under way when a person ended the hold does not hold the sweep again',
     },
   },

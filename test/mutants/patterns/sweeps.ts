@@ -1,9 +1,9 @@
 import type { Mutant } from '../mutant.ts'
 
 const store = 'src/store/sweep-claims.ts'
-const finalise = 'src/sweeps/finalise.ts'
-const fence = 'test/sweeps/fence.test.ts'
-const stale = 'test/sweeps/stale-claims.test.ts'
+const finalise = 'src/patterns/sweeps/finalise.ts'
+const fence = 'test/patterns/sweeps/fence.test.ts'
+const stale = 'test/patterns/sweeps/stale-claims.test.ts'
 
 /** Guards of sweeps. */
 export const sweeps: readonly Mutant[] = [
@@ -78,13 +78,13 @@ export const sweeps: readonly Mutant[] = [
     breaks: 'an object that was made anew is not deleted: the effect is not told which version was claimed',
     edits: [
       {
-        file: 'src/sweeps/effect.ts',
+        file: 'src/patterns/sweeps/effect.ts',
         from: '    row,\n    version,\n',
         to: '    row,\n    version: version && undefined,\n',
       },
     ],
     caughtBy: {
-      file: 'test/sweeps/claims.test.ts',
+      file: 'test/patterns/sweeps/claims.test.ts',
       test: 'what was made anew during a claim is spared, and goes later under its own version and key',
     },
   },
@@ -118,7 +118,7 @@ export const sweeps: readonly Mutant[] = [
     breaks: 'a row has one claim: a worker takes a row for its own that another has claimed at the same moment',
     edits: [
       {
-        file: 'src/sweeps/claim.ts',
+        file: 'src/patterns/sweeps/claim.ts',
         from: 'const mine = those(rows, await claims.insertClaims(tx, { ...owner, rows: stored }))',
         to: 'await claims.insertClaims(tx, { ...owner, rows: stored })\n  const mine = rows',
       },
@@ -130,13 +130,13 @@ export const sweeps: readonly Mutant[] = [
     breaks: 'a claim is a status transition: the row does not say that it is claimed',
     edits: [
       {
-        file: 'src/sweeps/claim.ts',
+        file: 'src/patterns/sweeps/claim.ts',
         from: 'await stamp(tx, place.swept, wanted(mine, owner.nonce), owner.workerId)',
         to: 'await stamp(tx, place.swept, [], owner.workerId)',
       },
     ],
     caughtBy: {
-      file: 'test/sweeps/sweep.test.ts',
+      file: 'test/patterns/sweeps/sweep.test.ts',
       test: 'while an effect runs, the row says who has it, and nothing is locked',
     },
   },
@@ -145,7 +145,7 @@ export const sweeps: readonly Mutant[] = [
     breaks: 'the idempotency key stays the same across attempts: whoever takes a row over makes a new one',
     edits: [
       {
-        file: 'src/sweeps/claim.ts',
+        file: 'src/patterns/sweeps/claim.ts',
         from: '? { key, row, ...now, generation: was.generation, attempts: was.attempts }',
         to: '? { key, row, ...now, generation: randomUUID(), attempts: was.attempts }',
       },
@@ -160,7 +160,7 @@ export const sweeps: readonly Mutant[] = [
     breaks: 'effects happen only under a claim: a worker that was asleep begins effects for rows that it has lost',
     edits: [
       {
-        file: 'src/sweeps/run.ts',
+        file: 'src/patterns/sweeps/run.ts',
         from: 'this.#queue = those(this.#queue, held)',
         to: 'void those(this.#queue, held)',
       },

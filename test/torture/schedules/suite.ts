@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { isDeepStrictEqual } from 'node:util'
-import { agreesWithSlowTicks } from '../../schedules/agreement.ts'
+import { agreesWithSlowTicks } from '../../patterns/schedules/agreement.ts'
 import { kill, loseCommit, stop, type TickHarm } from './harms.ts'
 import { comeBack, harmAtTicks, isExact, wantedAfterGaps } from './scenario.ts'
 

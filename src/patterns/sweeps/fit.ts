@@ -1,0 +1,11 @@
+import type { StoreConnection } from '../../store/connection.ts'
+import { checkSwept } from '../../targets/swept-check.ts'
+import { resolveSweptTable, type SweptTable } from '../../targets/swept-table.ts'
+import type { SweepDefinition } from './define.ts'
+
+/** Finds the table of a sweep, and refuses a definition with which it could not be worked on. */
+export async function fit(connection: StoreConnection, definition: SweepDefinition): Promise<SweptTable> {
+  const swept = await resolveSweptTable(connection, definition.names)
+  await checkSwept(connection, swept, definition)
+  return swept
+}
