@@ -6,20 +6,21 @@ export { SluiceError, type SluiceErrorCode, type SluiceErrorParts } from './erro
 export { version } from './version.ts'
 
 // Operations
-export {
-  defineOperation,
-  type OperationDefinition,
-  type ExternalContext,
-  type ExternalSpec,
-  type OperationSpec,
-  type PerformContext,
-  type ScopeContext,
-  type WithArgs,
-} from './operations/define.ts'
+export { defineOperation } from './operations/define.ts'
+export type {
+  OperationDefinition,
+  ExternalContext,
+  ExternalSpec,
+  OperationSpec,
+  PerformContext,
+  ScopeContext,
+  WithArgs,
+} from './operations/definition.ts'
 export { anonymise, type AnonymiseSpec } from './operations/anonymise.ts'
 export { backfill, type BackfillSpec } from './operations/backfill.ts'
 export { expire, type ExpireSpec } from './operations/expire.ts'
-export type { Age, AgeLimit, PresetSpec } from './operations/preset.ts'
+export type { PresetSpec } from './operations/preset.ts'
+export type { Age, AgeLimit } from './operations/age.ts'
 export type { Eta } from './operations/progress.ts'
 export type { Batch } from './operations/batch.ts'
 export type { Limits } from './operations/limits.ts'
@@ -47,25 +48,31 @@ export {
 export { probeNames, type LimitOptions, type ProbeLimits, type ProbeName } from './governor/limits.ts'
 export { limitedStretches, simulatedCases, type LimitedStretch, type SimulatedCase } from './governor/cases.ts'
 export { parseRecording, playRecording, type Recording } from './governor/recording.ts'
-export { plotTrace, simulateGovernor, type Simulation, type TracePoint } from './governor/simulator.ts'
+export { simulateGovernor, type Simulation, type TracePoint } from './governor/simulator.ts'
+export { plotTrace } from './governor/plot.ts'
 export { defineProbe, type OwnProbeOptions, type ProbeSpec } from './governor/own-probes.ts'
 export type { Probe, Unit } from './governor/probe.ts'
 
 // Jobs
-export {
-  defineJob,
-  type EffectContext,
-  type JobContext,
-  type JobDefinition,
-  type JobInfo,
-  type JobPriority,
-  type JobSpec,
-  type MemberBatch,
-  type TransactionalContext,
-  type TransactionalSpec,
-} from './jobs/define.ts'
+export { defineJob } from './jobs/define.ts'
+export type {
+  BulkOptions,
+  EffectContext,
+  EnqueueArgs,
+  EnqueuedJob,
+  EnqueueOptions,
+  GuardContext,
+  JobContext,
+  JobDefinition,
+  JobInfo,
+  JobPriority,
+  JobSpec,
+  MemberBatch,
+  RowLock,
+  TransactionalContext,
+  TransactionalSpec,
+} from './jobs/definition.ts'
 export { cancel, JobOutcome, JobTimeout, leave, snooze } from './jobs/outcomes.ts'
-export type { GuardContext, RowLock } from './jobs/layers.ts'
 export {
   DeadlockDetected,
   discardOn,
@@ -78,7 +85,6 @@ export {
   type Wait,
   type WaitPolicy,
 } from './jobs/policy.ts'
-export type { BulkOptions, EnqueueArgs, EnqueuedJob, EnqueueOptions } from './jobs/enqueue.ts'
 export { jobVerbs, type BulkAction } from './jobs/bulk.ts'
 export type { JobPage, Jobs, JobVerbOptions } from './jobs/jobs.ts'
 export { parseArgsFilter, type ArgsFilter, type JobQuery, type JobSelection } from './jobs/query.ts'
@@ -103,12 +109,8 @@ export { defineWindow, isOpen, nextOpening, type Weekday, type Window, type Wind
 
 // Machines and reconcilers
 export { again, type Again } from './patterns/machines/again.ts'
-export {
-  defineMachine,
-  type MachineDefinition,
-  type StepContext,
-  type TransactionalStepContext,
-} from './patterns/machines/define.ts'
+export { defineMachine } from './patterns/machines/define.ts'
+export type { MachineDefinition, StepContext, TransactionalStepContext } from './patterns/machines/definition.ts'
 export type { Machines, MachineStatus, MachineSummary, RowKey, StartedRow } from './patterns/machines/machines.ts'
 export { defineReconciler, type ReconcilerDefinition } from './patterns/reconcilers/define.ts'
 export type { Reconcilers, ReconcilerStatus } from './patterns/reconcilers/reconcilers.ts'
@@ -136,14 +138,8 @@ export {
 } from './patterns/batches/status.ts'
 
 // Sweeps
-export {
-  defineSweep,
-  type ClaimColumns,
-  type ColumnOf,
-  type SweepContext,
-  type SweepDefinition,
-  type SweepSpec,
-} from './patterns/sweeps/define.ts'
+export { defineSweep } from './patterns/sweeps/define.ts'
+export type { ClaimColumns, ColumnOf, SweepContext, SweepDefinition, SweepSpec } from './patterns/sweeps/definition.ts'
 export type { QuarantinedSweepRow, Sweeps, SweepStatus } from './patterns/sweeps/sweeps.ts'
 
 // What was going on, and who did what

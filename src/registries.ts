@@ -1,12 +1,12 @@
 import type { ResolvedConfig } from './config/resolve.ts'
 import type { InboxDefinition } from './patterns/inbox/define.ts'
-import type { JobRegistry } from './jobs/define.ts'
-import type { MachineDefinition } from './patterns/machines/define.ts'
-import type { OperationRegistry } from './operations/define.ts'
+import type { JobRegistry } from './jobs/definition.ts'
+import type { MachineDefinition } from './patterns/machines/definition.ts'
+import type { OperationRegistry } from './operations/definition.ts'
 import type { ReconcilerDefinition, ReconcilerRegistry } from './patterns/reconcilers/define.ts'
 import { Registry } from './runtime/registry.ts'
 import type { ScheduleRegistry } from './patterns/schedules/define.ts'
-import type { SweepRegistry } from './patterns/sweeps/define.ts'
+import type { SweepRegistry } from './patterns/sweeps/definition.ts'
 
 /** All that a process knows, by name. */
 export interface Known {

@@ -2,13 +2,13 @@ import type { AlertConfig } from '../observe/alerts/options.ts'
 import { governorDefaults, type BudgetConfig, type GovernorConfig } from '../governor/options.ts'
 import type { Probe } from '../governor/probe.ts'
 import type { InboxDefinition } from '../patterns/inbox/define.ts'
-import type { JobDefinition } from '../jobs/define.ts'
-import type { MachineDefinition } from '../patterns/machines/define.ts'
-import type { OperationDefinition } from '../operations/define.ts'
+import type { JobDefinition } from '../jobs/definition.ts'
+import type { MachineDefinition } from '../patterns/machines/definition.ts'
+import type { OperationDefinition } from '../operations/definition.ts'
 import type { ReconcilerDefinition } from '../patterns/reconcilers/define.ts'
 import type { ScheduleDefinition } from '../patterns/schedules/define.ts'
 import type { Duration } from '../std/duration.ts'
-import type { SweepDefinition } from '../patterns/sweeps/define.ts'
+import type { SweepDefinition } from '../patterns/sweeps/definition.ts'
 
 /** Everything that can be set. What is left out has a default; see {@link defaults}. */
 export interface SluiceConfig {

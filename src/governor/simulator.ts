@@ -10,8 +10,6 @@ import type { Probe } from './probe.ts'
 import { missed, read, signalOf, unread, type Reading } from './reading.ts'
 import type { Signal } from './signal.ts'
 
-export { plotTrace } from './plot.ts'
-
 /** How far the simulated work has come, for signals that follow from it. */
 export interface SimulatedWork {
   second: number

@@ -2,7 +2,7 @@ import { parseDuration, type Duration } from '../std/duration.ts'
 import type { Database } from '../store/database.ts'
 import { passTime, wipe } from '../store/jobs/bench.ts'
 import type { ContextTools } from './context.ts'
-import type { JobDefinition, JobRegistry } from './define.ts'
+import type { JobDefinition, JobRegistry } from './definition.ts'
 import { drain, type DrainedJob, type DrainOptions } from './drain.ts'
 import { rehearse, type Rehearsal, type RehearsalOptions } from './rehearsal.ts'
 

@@ -5,7 +5,7 @@ import type {
   HandlerContext,
   TransactionalContext,
   TransactionalSpec,
-} from './define.ts'
+} from './definition.ts'
 import { enter } from './layers.ts'
 
 /** A declared job with its args. */

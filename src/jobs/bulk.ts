@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Json } from '../std/json.ts'
-import { defineJob, type JobDefinition } from './define.ts'
+import { defineJob } from './define.ts'
+import type { JobDefinition } from './definition.ts'
 import type { JobState } from './status.ts'
 
 /** What can be done to many jobs at once. */

@@ -15,7 +15,7 @@ import {
 } from '../store/jobs/claim.ts'
 import { notify } from '../store/jobs/enqueue.ts'
 import { createJobPartitions } from '../store/jobs/rescue.ts'
-import type { JobDefinition, JobRegistry } from './define.ts'
+import type { JobDefinition, JobRegistry } from './definition.ts'
 import { BusyQueues } from './busy-queues.ts'
 import { Floors } from './floors.ts'
 import { groupOf, newJobs, nothingLeft } from './hints.ts'

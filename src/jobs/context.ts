@@ -2,7 +2,7 @@ import { scrub, secretsAt } from '../std/mask.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Attempt } from './attempt.ts'
-import type { HandlerContext, JobContext, JobInfo, MemberBatch } from './define.ts'
+import type { HandlerContext, JobContext, JobInfo, MemberBatch } from './definition.ts'
 
 /** What contexts are made with. */
 export interface ContextTools {

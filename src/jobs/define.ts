@@ -1,166 +1,15 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { validateArgs } from '../args.ts'
 import { SluiceError } from '../errors.ts'
-import type { Registry } from '../runtime/registry.ts'
-import { parseDuration, type Duration } from '../std/duration.ts'
-import type { Json } from '../std/json.ts'
+import { parseDuration } from '../std/duration.ts'
 import { problemOfPaths } from '../std/mask.ts'
 import { quoted } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
-import type { Connection } from '../store/connection.ts'
-import type { EnqueueArgs, EnqueuedJob, EnqueueOptions } from './enqueue.ts'
 import { Bound } from './bound.ts'
-import { layersProblem, type GuardContext, type RowLock } from './layers.ts'
-import type { JobOutcome } from './outcomes.ts'
-import type { ErrorRule, RetryOptions } from './policy.ts'
-
-export type JobPriority = 'high' | 'normal' | 'low'
-
-/** A job as its handler sees it. */
-export interface JobInfo {
-  readonly id: number
-  readonly name: string
-  readonly queue: string
-  /** From 1. */
-  readonly attempt: number
-  readonly tags: readonly string[]
-  readonly enqueuedAt: Date
-  /** The same in every attempt: give it to receivers outside of the database, so that they can tell a repetition. */
-  readonly idempotencyKey: string
-}
-
-/** A batch of jobs as its members see it. */
-export interface MemberBatch {
-  readonly id: number
-  /** The member through which this was reached. */
-  readonly member: number
-  /** Adds a member, also when the batch is sealed; inside the transaction where there is one. */
-  add<Input>(definition: JobDefinition<Input>, ...rest: EnqueueArgs<Input, EnqueueOptions>): Promise<EnqueuedJob>
-  /** Adds many members of one kind. */
-  addMany<Input>(
-    definition: JobDefinition<Input>,
-    args: readonly Input[],
-    options?: EnqueueOptions,
-  ): Promise<EnqueuedJob[]>
-}
-
-/** What `perform` receives. */
-export interface JobContext<Args> {
-  args: Args
-  job: JobInfo
-  /** Aborts when the job was cancelled or lost, took too long, or the worker must end: stop early. */
-  signal: AbortSignal
-  /** Enqueues another job; inside the transaction where there is one. */
-  enqueue: <Input>(
-    definition: JobDefinition<Input>,
-    ...rest: EnqueueArgs<Input, EnqueueOptions>
-  ) => Promise<EnqueuedJob>
-  /** The batch of jobs that this job is a member of, if it is one. */
-  batch?: MemberBatch | undefined
-  /** Says something about this attempt; it becomes an event. */
-  log: (message: string, fields?: Record<string, unknown>) => void
-}
-
-/** What `perform` of a transactional job receives: all that goes through `tx` commits with the job's completion. */
-export interface TransactionalContext<Args> extends JobContext<Args> {
-  tx: Connection
-  /** What `effect` gave. */
-  effect: unknown
-}
-
-/** What `effect` of a transactional job receives. */
-export interface EffectContext<Args> extends JobContext<Args> {
-  /** Asks the database, in no transaction. */
-  db: Connection
-}
-
-type Performed = Promise<JobOutcome | void> | JobOutcome | void
-
-interface CommonSpec<Args> {
-  /** Unique among the jobs of an application; stored with each job, so keep it when you rename code. */
-  name: string
-  /** The queue in which jobs of this name wait, unless enqueueing says otherwise. Default: `default`. */
-  queue?: string
-  priority?: JobPriority
-  /** What becomes of a job whose attempt fails; the first rule that matches decides. */
-  onError?: readonly ErrorRule[]
-  /** For errors that no rule matches. Default: ten attempts, waiting longer each time. `false`: the job is dead. */
-  retry?: false | RetryOptions
-  /**
-   * One waiting job per key at a time. The key is freed when the job starts or when it has ended (`until`), and after
-   * `for` in any case. Default key: the args.
-   */
-  unique?: { for?: Duration; until?: 'start' | 'success'; key?(args: Args): string }
-  /** So many jobs of a key at once, over all processes; they start in the order in which they were enqueued. */
-  concurrency?: { limit: number; key(args: Args): string }
-  /** An attempt may take so long. Default: 10 minutes. */
-  timeout?: Duration
-  /** Paths of args that nobody may see, such as `args.token`: masked wherever jobs are shown, and in their errors. */
-  redact?: readonly string[]
-  /** Asked when the job begins, under the `lock` if there is one. False: there is nothing to do, the job leaves. */
-  guard?(context: GuardContext<Args>): boolean | Promise<boolean>
-}
-
-export interface JobSpec<Args> extends CommonSpec<Args> {
-  transaction?: false
-  /** The work. Runs at least once; what it does outside of `tx` may happen again after a crash. */
-  perform(context: JobContext<Args>): Performed
-}
-
-export interface TransactionalSpec<Args> extends CommonSpec<Args> {
-  transaction: true
-  /** Locks a row by its key before the handler runs, until the transaction ends. A row that is gone: the job leaves. */
-  lock?: RowLock<Args>
-  /**
-   * What happens outside of the database: before the transaction, in none, and at least once. What it gives goes to
-   * `perform`, which writes it down; an outcome such as `snooze` ends the attempt. A guard is asked before it, too.
-   */
-  effect?(context: EffectContext<Args>): unknown
-  /** The work, in the transaction in which the job is completed: what goes through `tx` takes effect exactly once. */
-  perform(context: TransactionalContext<Args>): Performed
-}
+import type { AnySpec, JobDefinition, JobSpec, TransactionalSpec } from './definition.ts'
+import { layersProblem } from './layers.ts'
 
 type WithArgs<Schema extends StandardSchemaV1, Spec> = Spec & { args: Schema }
-
-/** A defined job. `Input` is what enqueueing it takes as args. */
-export interface JobDefinition<in Input = never> {
-  readonly name: string
-  readonly queue: string
-  readonly priority: JobPriority
-  readonly onError: readonly ErrorRule[]
-  readonly retry: false | RetryOptions
-  readonly unique: { forMs: number | undefined; until: 'start' | 'success'; keyed: boolean } | undefined
-  readonly limit: number | undefined
-  readonly timeoutMs: number
-  readonly transaction: boolean
-  readonly redact: readonly string[]
-  /** Checks stored args and gives the job to run with them; refuses what does not fit the schema. */
-  bind(stored: Json): BoundJob | Promise<BoundJob>
-  /** Exists for the type checker only: ties the definition to the args that enqueueing it takes. */
-  readonly takes?: (args: Input) => void
-}
-
-/** What a handler is given, before its args are put in. */
-export type HandlerContext = Omit<JobContext<unknown>, 'args'> & {
-  args?: unknown
-  tx: Connection | undefined
-  db: Connection | undefined
-  effect: unknown
-}
-
-/** A job with its args. */
-export interface BoundJob {
-  uniqueKey(): string | undefined
-  limitKey(): string | undefined
-  /** Runs the handler; gives what it returns, mostly a promise. */
-  perform(context: HandlerContext): unknown
-  /** Whether something happens before the transaction. */
-  readonly hasEffect: boolean
-  effect(context: HandlerContext): unknown
-}
-
-/** The jobs that a process knows. */
-export type JobRegistry = Registry<JobDefinition>
 
 /**
  * Defines a job: a unit of background work.
@@ -211,9 +60,6 @@ export function defineJob(spec: AnySpec): JobDefinition<undefined> {
     },
   }
 }
-
-/** A job as it was declared, whatever its args are. */
-export type AnySpec = (JobSpec<unknown> | TransactionalSpec<unknown>) & { args?: StandardSchemaV1 }
 
 const options = [
   'name',

@@ -1,51 +1,12 @@
 import { storeArgs } from '../args.ts'
 import { SluiceError } from '../errors.ts'
-import { parseDuration, type Duration } from '../std/duration.ts'
+import { parseDuration } from '../std/duration.ts'
 import { toJson } from '../std/json.ts'
 import { quoted } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
-import type { Connection } from '../store/connection.ts'
 import type { NewJob } from '../store/jobs/enqueue.ts'
-import { checkQueueName, type JobDefinition, type JobPriority } from './define.ts'
-
-/** Choices for new jobs. */
-export interface BulkOptions {
-  /** Record them in this transaction of yours: they exist when, and only when, that commits. */
-  tx?: Connection
-  /**
-   * With `tx`: wake workers by a notification that goes out with your commit. Without it they are woken a few times
-   * shortly after, and find the rest by polling. PostgreSQL lets transactions with a notification commit one after the
-   * other, so leave it to transactions that are rare. Default: false.
-   */
-  notify?: boolean
-  /** Not before so long from now, by the database's clock. */
-  in?: Duration
-  /** Not before this moment. */
-  at?: Date
-  /** Not all at once: each waits a random part of this time longer. */
-  spread?: Duration
-  queue?: string
-  priority?: JobPriority
-  /** Words to find them by. */
-  tags?: readonly string[]
-  /** @internal The batch of jobs that they join. */
-  batch?: NonNullable<NewJob['batch']>
-}
-
-/** Choices for one new job. */
-export interface EnqueueOptions extends BulkOptions {}
-
-/** Args may be left out where the definition takes none. */
-export type EnqueueArgs<Input, Options> = undefined extends Input
-  ? [args?: Input, options?: Options]
-  : [args: Input, options?: Options]
-
-/** What enqueueing a job gives. */
-export interface EnqueuedJob {
-  id: number
-  /** The unique key of the job was taken; this is the id of the job that has it. */
-  duplicate: boolean
-}
+import { checkQueueName } from './define.ts'
+import type { BulkOptions, EnqueueOptions, JobDefinition, JobPriority } from './definition.ts'
 
 const maxKey = 1_000
 const longestMs = 10 * 366 * 86_400_000

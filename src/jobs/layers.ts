@@ -2,33 +2,12 @@
  * The layers that make a job safe to repeat, before its handler runs: the lock of the row that it works on, and the
  * look whether there is still something to do. The third layer, uniqueness, is in the queue.
  */
-import { parseDuration, type Duration } from '../std/duration.ts'
+import { parseDuration } from '../std/duration.ts'
 import { didYouMean } from '../std/suggest.ts'
 import type { Connection } from '../store/connection.ts'
 import { lockRow } from '../targets/row.ts'
-import type { HandlerContext } from './define.ts'
+import type { GuardContext, HandlerContext, RowLock } from './definition.ts'
 import { leave } from './outcomes.ts'
-
-/** What a guard looks at. */
-export interface GuardContext<Args> {
-  args: Args
-  /** Asks the database; inside the transaction where there is one. */
-  db: Connection
-  /** The row of `lock`, as it is under the lock; undefined where there is no `lock`. */
-  row: Record<string, unknown> | undefined
-}
-
-/** The row that a job works on: nobody else changes it while the handler runs. */
-export interface RowLock<Args> {
-  /** As you would write it in SQL. */
-  table: string
-  /** The value of the key column. */
-  key(args: Args): unknown
-  /** The key column. Default: `id`. */
-  by?: string
-  /** How long to wait for the lock before the job comes again later. Default: `timeouts.lock`. */
-  wait?: Duration
-}
 
 interface Layered {
   guard?(context: GuardContext<unknown>): boolean | Promise<boolean>

@@ -1,8 +1,9 @@
 import sql, { type Sql } from 'sql-template-tag'
 import { closed } from '../targets/fragment.ts'
 import { checkColumns, checkWhere, setColumns } from './backfill.ts'
-import type { OperationDefinition } from './define.ts'
-import { checkAge, isAged, refuse, type AgeLimit, type Preset, type PresetSpec } from './preset.ts'
+import type { OperationDefinition } from './definition.ts'
+import { checkAge, refuse, type Preset, type PresetSpec } from './preset.ts'
+import { isAged, type AgeLimit } from './age.ts'
 
 /** How an anonymisation is declared; see {@link anonymise}. At least one of an age and `where` says which rows. */
 export interface AnonymiseSpec extends PresetSpec, Partial<AgeLimit> {

@@ -8,7 +8,7 @@ import type { OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Cuts } from './cuts.ts'
-import type { OperationDefinition } from './define.ts'
+import type { OperationDefinition } from './definition.ts'
 import type { Sizes } from './sizes.ts'
 
 /** A leased batch on its way. */

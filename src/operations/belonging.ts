@@ -8,7 +8,7 @@ import { describeTable } from '../targets/table.ts'
 import type { Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storedRecord } from './batch-run.ts'
-import type { OperationDefinition } from './define.ts'
+import type { OperationDefinition } from './definition.ts'
 import { walkOf } from './walk.ts'
 
 interface Deps {

@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { problemOfPaths } from '../std/mask.ts'
 import { didYouMean } from '../std/suggest.ts'
-import type { AnySpec } from './define.ts'
+import type { AnySpec } from './definition.ts'
 import { checkVacuum } from './vacuum.ts'
 
 /** Refuses a definition that cannot work, before anything is stored. */

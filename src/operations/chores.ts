@@ -7,7 +7,7 @@ import type { Database } from '../store/database.ts'
 import { beginVerifying, endHolds, finishDone, settleCancelling, settlePausing } from '../store/lifecycle.ts'
 import { createHistoryPartitions, dropHistoryPartitions, forgetSilent, forgetSummaries } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { OperationRegistry } from './define.ts'
+import type { OperationRegistry } from './definition.ts'
 
 interface Deps {
   database: Database

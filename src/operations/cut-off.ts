@@ -1,7 +1,7 @@
 import type { Sql } from 'sql-template-tag'
 import type { Connection } from '../store/connection.ts'
 import { isBefore, momentBefore } from '../targets/age.ts'
-import type { BoundOperation, OperationDefinition } from './define.ts'
+import type { BoundOperation, OperationDefinition } from './definition.ts'
 
 /**
  * The scope as rows are held against it. An age is subtracted once, not for each row: the server does that anew for

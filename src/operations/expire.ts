@@ -1,6 +1,8 @@
 import type { Sql } from 'sql-template-tag'
-import { defineChange, type OperationDefinition } from './define.ts'
-import { checkAge, isAged, type AgeLimit, type PresetSpec } from './preset.ts'
+import { defineChange } from './define.ts'
+import type { OperationDefinition } from './definition.ts'
+import { checkAge, type PresetSpec } from './preset.ts'
+import { isAged, type AgeLimit } from './age.ts'
 
 /** How an expiry is declared; see {@link expire}. */
 export interface ExpireSpec extends PresetSpec, AgeLimit {}

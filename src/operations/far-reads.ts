@@ -1,7 +1,7 @@
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import type { BatchRun } from './batch-run.ts'
-import type { OperationDefinition } from './define.ts'
+import type { OperationDefinition } from './definition.ts'
 import type { SubBatchWork } from './sub-batch.ts'
 
 /** A look ahead takes no longer; a replica that does is not worth the wait. */

@@ -3,7 +3,7 @@ import { holdClosed } from '../store/lifecycle.ts'
 import type { OperationRow } from '../store/operations.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { closedReason, defineWindow, isOpen, nextOpening, type Window } from '../runtime/window.ts'
-import type { OperationDefinition } from './define.ts'
+import type { OperationDefinition } from './definition.ts'
 
 /** A window that does not open within a year is looked at again after a day: what its days depend on may change. */
 const lookAgainMs = 86_400_000

@@ -15,7 +15,7 @@ import type { Changes } from './preflight/changes.ts'
 import { checkUp, type CheckUp } from './preflight/check.ts'
 import { bySeverity, type PlanFinding } from './preflight/finding.ts'
 import { walkBy } from './walk.ts'
-import type { BoundOperation, OperationDefinition } from './define.ts'
+import type { BoundOperation, OperationDefinition } from './definition.ts'
 import { firstSizes } from './size.ts'
 
 /** What the checks found out for the operation to be recorded. */

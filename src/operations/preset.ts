@@ -1,9 +1,8 @@
-import sql, { raw, type Sql } from 'sql-template-tag'
 import { SluiceError } from '../errors.ts'
 import { quoted } from '../std/storable.ts'
 import { isZone } from '../std/zone.ts'
-import { quote } from '../targets/cursor.ts'
-import type { OperationSpec } from './define.ts'
+import type { AgeLimit } from './age.ts'
+import type { OperationSpec } from './definition.ts'
 
 /** What all presets take: the options of an operation that the preset does not decide itself. */
 export interface PresetSpec extends Pick<
@@ -25,32 +24,6 @@ export interface PresetSpec extends Pick<
   | 'vacuum'
   | 'commit'
 > {}
-
-type AgeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'
-
-/** An age as PostgreSQL's calendar counts it, such as `'90 days'` or `'6 months'`. */
-export type Age = `${number} ${AgeUnit | `${AgeUnit}s`}`
-
-/** Which rows are old enough. */
-export interface AgeLimit {
-  /** Rows older than this are meant. The limit is fixed at the start of each run, by the database's clock. */
-  olderThan: Age
-  /** The column that holds the age of a row: a timestamp or a date. */
-  by: string
-  /**
-   * The time zone in which that column was written, such as `'UTC'`, where it is a `timestamp` without time zone or a
-   * `date`. Without it such values are taken as times in the zone of the database session.
-   */
-  zone?: string
-}
-
-/** The condition that a row is older than the limit. */
-export function isAged({ olderThan, by, zone }: AgeLimit, startedAt: string): Sql {
-  if (zone !== undefined) {
-    return sql`${raw(quote(by))} < (${startedAt}::timestamptz at time zone ${zone}) - ${olderThan}::interval`
-  }
-  return sql`${raw(quote(by))} < ${startedAt}::timestamptz - ${olderThan}::interval`
-}
 
 /** Which preset is about to be defined, for messages. */
 export interface Preset {

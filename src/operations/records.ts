@@ -4,7 +4,7 @@ import type { Json } from '../std/json.ts'
 import type { Database } from '../store/database.ts'
 import { place, stretches, transitionsOf, type Stretch, type Transition } from '../store/operation-records.ts'
 import { find } from '../store/operations.ts'
-import type { OperationRegistry } from './define.ts'
+import type { OperationRegistry } from './definition.ts'
 import { planOperation, type OperationPlan } from './preflight/preview.ts'
 
 /** An operation that can be started by its name, for those who draw a form for it. */

@@ -10,7 +10,7 @@ import { forcedReason, throwRefusal, type PlanFinding } from './preflight/findin
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
 import { defineWindow } from '../runtime/window.ts'
-import type { OperationDefinition } from './define.ts'
+import type { OperationDefinition } from './definition.ts'
 import { lanesFrom } from './lanes.ts'
 import { batchRows, subBatchRows } from './size.ts'
 

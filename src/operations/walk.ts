@@ -2,7 +2,7 @@ import type { Sql } from 'sql-template-tag'
 import type { Governed } from '../governor/course.ts'
 import type { Carving, OperationRow } from '../store/operations.ts'
 import type { Walk } from '../targets/window.ts'
-import type { OperationDefinition, OperationRegistry } from './define.ts'
+import type { OperationDefinition, OperationRegistry } from './definition.ts'
 
 /** How an operation walks its table when every row is a step. */
 export function walkOf(operation: Pick<OperationRow, 'table_name' | 'cursor_columns' | 'cursor_types'>): Walk {

@@ -16,36 +16,9 @@
  * for that long.
  */
 import type { Claim } from '../store/batches.ts'
-import type { DatabaseOptions } from '../store/database.ts'
-import type { WorkerRow } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { boardBytes, loopSlot, monotonicMs, openBoard, slots, type Board } from './lease-board.ts'
-import { openRenewal, type Renewal } from './renewal-thread.ts'
-
-/** How long a lease is; all else follows from it. */
-export interface LeaseTimes {
-  leaseMs: number
-  /** Claims whose work makes no progress for so long are not extended any more. */
-  noProgressMs: number
-}
-
-/** What the renewing thread is told first. */
-export interface RenewalOrder extends LeaseTimes {
-  database: Pick<DatabaseOptions, 'url' | 'schema' | 'timeouts'>
-  worker: WorkerRow
-  board: SharedArrayBuffer
-}
-
-/** Messages to the thread, and from it. */
-export type ToRenewal =
-  | { kind: 'hold'; claim: Claim; slot: number }
-  | { kind: 'drop'; batchId: string }
-  | { kind: 'stop' }
-export type FromRenewal =
-  | { kind: 'lost'; batchId: string }
-  | { kind: 'failed'; error: { name: string; message: string }; attempt: number; waitMs: number }
-  | { kind: 'restored'; afterMs: number }
-  | { kind: 'drain' }
+import { openRenewal, type FromRenewal, type Renewal, type RenewalOrder, type ToRenewal } from './renewal-thread.ts'
 
 /** A claim while it is held. */
 export interface HeldClaim extends Claim {

@@ -1,6 +1,33 @@
 import { extname } from 'node:path'
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads'
-import type { RenewalOrder, ToRenewal } from './leases.ts'
+import type { Claim } from '../store/batches.ts'
+import type { DatabaseOptions } from '../store/database.ts'
+import type { WorkerRow } from '../store/workers.ts'
+
+/** How long a lease is; all else follows from it. */
+export interface LeaseTimes {
+  leaseMs: number
+  /** Claims whose work makes no progress for so long are not extended any more. */
+  noProgressMs: number
+}
+
+/** What the renewing thread is told first. */
+export interface RenewalOrder extends LeaseTimes {
+  database: Pick<DatabaseOptions, 'url' | 'schema' | 'timeouts'>
+  worker: WorkerRow
+  board: SharedArrayBuffer
+}
+
+/** Messages to the thread, and from it. */
+export type ToRenewal =
+  | { kind: 'hold'; claim: Claim; slot: number }
+  | { kind: 'drop'; batchId: string }
+  | { kind: 'stop' }
+export type FromRenewal =
+  | { kind: 'lost'; batchId: string }
+  | { kind: 'failed'; error: { name: string; message: string }; attempt: number; waitMs: number }
+  | { kind: 'restored'; afterMs: number }
+  | { kind: 'drain' }
 
 /** Each instance of Sluice in the process has its own line to the thread. */
 export interface RenewalLine {

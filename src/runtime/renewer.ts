@@ -6,7 +6,7 @@ import { renew, type Claim } from '../store/batches.ts'
 import { Pool } from '../store/pool.ts'
 import { beat } from '../store/workers.ts'
 import { loopSlot, monotonicMs, openBoard, type Board } from './lease-board.ts'
-import type { FromRenewal, RenewalOrder, ToRenewal } from './leases.ts'
+import type { FromRenewal, RenewalOrder, ToRenewal } from './renewal-thread.ts'
 
 interface Watched extends Claim {
   slot: number

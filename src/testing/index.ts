@@ -32,12 +32,12 @@
  */
 export { testJobs, type TestJobs } from './test-jobs.ts'
 export {
-  plotTrace,
   simulateGovernor,
   type SimulatedSize,
   type SimulatedWork,
   type Simulation,
   type TracePoint,
 } from '../governor/simulator.ts'
+export { plotTrace } from '../governor/plot.ts'
 export { testSchedules, type TestSchedules } from './test-schedules.ts'
 export type { DrainedJob, DrainOptions, JobEnding, Rehearsal, RehearsalOptions, RehearsedJob } from '../jobs/bench.ts'

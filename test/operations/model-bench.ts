@@ -1,7 +1,7 @@
 import { defineOperation, finalStates, sql, transitions, type OperationState } from '../../src/index.ts'
 import { remember, tripReason, type Outcomes } from '../../src/operations/breaker.ts'
 import { settleOperations } from '../../src/operations/chores.ts'
-import type { OperationDefinition } from '../../src/operations/define.ts'
+import type { OperationDefinition } from '../../src/operations/definition.ts'
 import { Operations } from '../../src/operations/operations.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { runBatch } from '../../src/operations/run.ts'

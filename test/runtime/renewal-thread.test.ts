@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
-import type { RenewalOrder } from '../../src/runtime/leases.ts'
+import type { RenewalOrder } from '../../src/runtime/renewal-thread.ts'
 import { openRenewal } from '../../src/runtime/renewal-thread.ts'
 import { testDatabase } from '../support/database.ts'
 import { drained, startedWorker } from '../support/jobs.ts'

@@ -1,4 +1,4 @@
-import type { AgeLimit } from '../preset.ts'
+import type { AgeLimit } from '../age.ts'
 
 /** What an operation does to its rows, as far as that is known without running it. */
 export interface Changes {

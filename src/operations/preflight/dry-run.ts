@@ -14,7 +14,7 @@ import {
   type Touched,
 } from '../../targets/rehearsal.ts'
 import { openBatch } from '../batch.ts'
-import type { BoundOperation } from '../define.ts'
+import type { BoundOperation } from '../definition.ts'
 import type { PlanFinding } from './finding.ts'
 
 /** A row of the dry run: what became of it. */

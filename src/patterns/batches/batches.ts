@@ -17,7 +17,7 @@
  * sweep is for what should not happen (counters changed by hand, rows removed) and for a cancel that was interrupted.
  */
 import { audited } from '../../store/audit.ts'
-import type { EnqueuedJob } from '../../jobs/enqueue.ts'
+import type { EnqueuedJob } from '../../jobs/definition.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { reportBatches } from '../../jobs/members.ts'
 import { storable } from '../../std/storable.ts'

@@ -1,5 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import type { MemberBatch } from '../../jobs/define.ts'
+import type { MemberBatch } from '../../jobs/definition.ts'
 import { quoted } from '../../std/storable.ts'
 import { toJson } from '../../std/json.ts'
 import { didYouMean } from '../../std/suggest.ts'

@@ -1,5 +1,4 @@
-import type { JobDefinition, MemberBatch } from '../../jobs/define.ts'
-import type { EnqueueArgs, EnqueuedJob, EnqueueOptions } from '../../jobs/enqueue.ts'
+import type { EnqueueArgs, EnqueuedJob, EnqueueOptions, JobDefinition, MemberBatch } from '../../jobs/definition.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import type { Connection } from '../../store/connection.ts'
 import { explained } from './refusal.ts'

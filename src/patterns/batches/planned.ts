@@ -1,5 +1,5 @@
-import type { JobDefinition } from '../../jobs/define.ts'
-import { newJob, type EnqueueArgs, type EnqueueOptions } from '../../jobs/enqueue.ts'
+import type { EnqueueArgs, EnqueueOptions, JobDefinition } from '../../jobs/definition.ts'
+import { newJob } from '../../jobs/enqueue.ts'
 import type { NewJob } from '../../store/jobs/enqueue.ts'
 
 /** Choices for a job that is to be enqueued later. */

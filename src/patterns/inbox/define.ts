@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { SluiceError } from '../../errors.ts'
-import type { TransactionalContext } from '../../jobs/define.ts'
+import type { TransactionalContext } from '../../jobs/definition.ts'
 import type { JobOutcome } from '../../jobs/outcomes.ts'
 import type { ErrorRule, RetryOptions } from '../../jobs/policy.ts'
 import { parseDuration, type Duration } from '../../std/duration.ts'

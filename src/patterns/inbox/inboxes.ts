@@ -16,7 +16,7 @@
  */
 import { SluiceError } from '../../errors.ts'
 import { Coalescer } from '../../jobs/coalescer.ts'
-import type { JobDefinition } from '../../jobs/define.ts'
+import type { JobDefinition } from '../../jobs/definition.ts'
 import type { Entrance } from '../../jobs/entrance.ts'
 import type { Registry } from '../../runtime/registry.ts'
 import type { ErrorRecord } from '../../std/error-record.ts'

@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { SluiceError } from '../../errors.ts'
-import { defineJob, type JobDefinition, type TransactionalContext } from '../../jobs/define.ts'
+import { defineJob } from '../../jobs/define.ts'
+import type { JobDefinition, TransactionalContext } from '../../jobs/definition.ts'
 import { JobOutcome } from '../../jobs/outcomes.ts'
 import { retryOn } from '../../jobs/policy.ts'
 import type { Unbound } from '../../jobs/entrance.ts'

@@ -1,6 +1,6 @@
 import { parseDuration } from '../../std/duration.ts'
 import { didYouMean } from '../../std/suggest.ts'
-import type { AnyMachine } from './define.ts'
+import type { AnyMachine } from './definition.ts'
 
 const options = ['name', 'table', 'key', 'state', 'changedAt', 'stuckAfter', 'states']
 const stateOptions = ['to', 'delay', 'queue', 'priority', 'onError', 'retry', 'timeout', 'transaction', 'perform']

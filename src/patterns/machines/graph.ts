@@ -1,5 +1,5 @@
 import { formatDuration } from '../../std/duration.ts'
-import type { MachineState } from './define.ts'
+import type { MachineState } from './definition.ts'
 
 /** The states and their ways on as a Mermaid diagram. */
 export function graphOf(states: readonly MachineState[]): string {

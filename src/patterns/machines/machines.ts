@@ -18,13 +18,13 @@
  * could not be moved (MACHINE_STATE): to start it again would repeat the effect every minute, so a person does that.
  */
 import { SluiceError } from '../../errors.ts'
-import type { EnqueuedJob } from '../../jobs/enqueue.ts'
+import type { EnqueuedJob } from '../../jobs/definition.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import type { Connection } from '../../store/connection.ts'
 import type { Database } from '../../store/database.ts'
 import { canBeKey, checkStatePlace, moveState, readState, type RowInState } from '../../targets/state.ts'
 import { tallyStates, type Tally } from '../../targets/tally.ts'
-import type { MachineDefinition, MachineRegistry } from './define.ts'
+import type { MachineDefinition, MachineRegistry } from './definition.ts'
 import { graphOf } from './graph.ts'
 import { cancelled, delayOf, illegal } from './steps.ts'
 

@@ -1,19 +1,15 @@
 /** The jobs of a machine: one per state that has a way on. */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { SluiceError } from '../../errors.ts'
-import { defineJob, type JobContext, type JobDefinition } from '../../jobs/define.ts'
+import { defineJob } from '../../jobs/define.ts'
+import type { JobContext, JobDefinition } from '../../jobs/definition.ts'
 import { JobOutcome, leave, snooze } from '../../jobs/outcomes.ts'
 import { retryOn } from '../../jobs/policy.ts'
 import { didYouMean } from '../../std/suggest.ts'
 import type { Connection } from '../../store/connection.ts'
 import { checkStatePlace, moveState, readState, type RowInState } from '../../targets/state.ts'
 import { Again } from './again.ts'
-import type { AnyMachine, MachineDefinition, MachineState, TransactionalStepContext } from './define.ts'
-
-/** What the job of a state is enqueued with. */
-export interface KeyArgs {
-  key: string
-}
+import type { AnyMachine, KeyArgs, MachineDefinition, MachineState, TransactionalStepContext } from './definition.ts'
 
 type Shape = Omit<MachineDefinition, 'steps' | 'reconciler'>
 type Steps = ReadonlyMap<string, JobDefinition<KeyArgs>>

@@ -1,8 +1,7 @@
-import type { JobDefinition } from '../../jobs/define.ts'
+import type { JobDefinition } from '../../jobs/definition.ts'
 import { reconcilerOf, type ReconcilerDefinition } from '../reconcilers/define.ts'
 import { restingRows } from '../../targets/stuck.ts'
-import type { MachineDefinition } from './define.ts'
-import type { KeyArgs } from './steps.ts'
+import type { KeyArgs, MachineDefinition } from './definition.ts'
 
 /** How often to look at most; less often where rows may rest for longer. */
 const mostOftenMs = 60_000

@@ -1,6 +1,6 @@
 import { Sql } from 'sql-template-tag'
 import { SluiceError } from '../../errors.ts'
-import type { JobDefinition } from '../../jobs/define.ts'
+import type { JobDefinition } from '../../jobs/definition.ts'
 import type { Registry } from '../../runtime/registry.ts'
 import { parseDuration, type Duration } from '../../std/duration.ts'
 import { quoted } from '../../std/storable.ts'

@@ -1,6 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import type { JobDefinition } from '../../jobs/define.ts'
-import type { EnqueuedJob } from '../../jobs/enqueue.ts'
+import type { EnqueuedJob, JobDefinition } from '../../jobs/definition.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { errorRecord, type ErrorRecord } from '../../std/error-record.ts'
 import type { Database } from '../../store/database.ts'

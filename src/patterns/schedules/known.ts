@@ -1,5 +1,5 @@
-import type { JobDefinition } from '../../jobs/define.ts'
-import type { OperationDefinition } from '../../operations/define.ts'
+import type { JobDefinition } from '../../jobs/definition.ts'
+import type { OperationDefinition } from '../../operations/definition.ts'
 import type { ScheduleDefinition } from './define.ts'
 
 /** What a process is told to know. */

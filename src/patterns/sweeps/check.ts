@@ -3,7 +3,7 @@ import { SluiceError } from '../../errors.ts'
 import { parseDuration } from '../../std/duration.ts'
 import { quoted } from '../../std/storable.ts'
 import { didYouMean } from '../../std/suggest.ts'
-import type { SweepSpec } from './define.ts'
+import type { SweepSpec } from './definition.ts'
 
 type AnySpec = SweepSpec<Record<string, unknown>>
 type Refuse = (problem: string) => never

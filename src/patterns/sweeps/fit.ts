@@ -1,7 +1,7 @@
 import type { StoreConnection } from '../../store/connection.ts'
 import { checkSwept } from '../../targets/swept-check.ts'
 import { resolveSweptTable, type SweptTable } from '../../targets/swept-table.ts'
-import type { SweepDefinition } from './define.ts'
+import type { SweepDefinition } from './definition.ts'
 
 /** Finds the table of a sweep, and refuses a definition with which it could not be worked on. */
 export async function fit(connection: StoreConnection, definition: SweepDefinition): Promise<SweptTable> {

@@ -4,7 +4,7 @@ import type { Database } from '../../store/database.ts'
 import type { ClaimOwner } from '../../store/sweep-claims.ts'
 import type { SweptTable } from '../../targets/swept-table.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
-import type { SweepDefinition } from './define.ts'
+import type { SweepDefinition } from './definition.ts'
 
 /** All that is needed to work on one sweep in one process. */
 export interface Place {

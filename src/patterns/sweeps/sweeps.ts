@@ -8,7 +8,7 @@ import { offerWaiting, sweepFigures, wantSweep, type SweepFigures } from '../../
 import { countDue } from '../../targets/claim.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import { closedReason, isOpen, nextOpening, type Window } from '../../runtime/window.ts'
-import type { SweepDefinition, SweepRegistry } from './define.ts'
+import type { SweepDefinition, SweepRegistry } from './definition.ts'
 import { fit } from './fit.ts'
 
 /** A sweep and what it has at hand. */
