@@ -15,6 +15,10 @@
  * - What acts names the state that was seen; in another state nothing is done.
  * - Everything that leaves passes one place (`wire.ts`). Pages make text of it, never HTML.
  *
+ * **Decisions.** Routes, roles, input checks and the OpenAPI document come from one table, and a route without a
+ * handler does not compile. A tab has one stream for all that it watches. The expected state is part of the `where`
+ * clause of the statement that acts, not only of a check before it.
+ *
  * **On a crash** nothing is lost: the server keeps nothing but open streams. Pages connect again by themselves.
  *
  * @module

@@ -23,7 +23,8 @@ const sliceMs = 250
  * waits until it is paid for before it goes on. Over any time, all together exceed the budget by no more than one
  * slice each and the sub-batch that was on its way.
  *
- * A process that dies has used less than it took; nobody owes it anything. One that gets no answer pays again.
+ * Nothing is reserved in advance, so a process that dies leaves no reservation behind. One that gets no answer pays
+ * again.
  */
 export class Budget {
   readonly #options: BudgetOptions

@@ -13,6 +13,10 @@
  *
  * On a crash nothing is left but a hold whose time runs out. Every process decides for itself from what it sees, so
  * there is no leader; one that sees a reason to hold an operation holds it for all.
+ *
+ * Decisions. A stop is a hold, because a lane that waits for the health of the database would keep a slot and a lease
+ * for nothing. A hold is ended by its reason: the process that set it compares the text, so it cannot end the hold of
+ * somebody else, and no column has to say whose it is. Budgets are explained in `budget.ts`, probes in `probe.ts`.
  */
 import { errorRecord } from '../std/error-record.ts'
 import { endGoverned, holdGoverned, noteLimiter } from '../store/governing.ts'

@@ -1,3 +1,11 @@
+/**
+ * Probes: each measures one health signal of the database.
+ *
+ * Decision: the SQL on server statistics is in the file of its probe, not in `store` or `targets`. One file then has
+ * the query, its limits, what it cannot see and what that means, and it touches neither our tables nor those of users.
+ * `probes/replica-lag.ts` explains why lag is measured by positions, `probes/active-sessions.ts` why activity is the
+ * server's sum of active time.
+ */
 import { formatDuration } from '../std/duration.ts'
 
 /** What a value counts, for people. */

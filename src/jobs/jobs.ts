@@ -1,3 +1,7 @@
+/**
+ * Jobs: the verbs. `crew.ts` describes how a process works on jobs, and docs/internals/jobs.md has the tables and crash
+ * points.
+ */
 import { SluiceError } from '../errors.ts'
 import { audited, type Who } from '../store/audit.ts'
 import type { Connection } from '../store/connection.ts'

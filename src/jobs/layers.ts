@@ -1,6 +1,9 @@
 /**
  * The layers that make a job safe to repeat, before its handler runs: the lock of the row that it works on, and the
  * look whether there is still something to do. The third layer, uniqueness, is in the queue.
+ *
+ * Decision: a job that finds nothing to do has succeeded. An event reports it, not a row: recording it in history would
+ * cost every job a column.
  */
 import { parseDuration } from '../std/duration.ts'
 import { didYouMean } from '../std/suggest.ts'

@@ -1,6 +1,8 @@
 /**
  * The error policy of a job: data, decided by pure functions. The first rule that matches an error decides; what no
  * rule matches is retried by the default rule, unless the definition says `retry: false`.
+ *
+ * Decision: the verdict is stored with its reason, so "why was this not retried?" has an answer.
  */
 import { parseDuration, type Duration } from '../std/duration.ts'
 import { errorChain } from '../std/error-chain.ts'

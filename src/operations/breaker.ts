@@ -1,3 +1,9 @@
+/**
+ * The circuit breaker: pauses an operation when too many of its sub-batches fail.
+ *
+ * Decision: it keeps the last forty outcomes of an operation in the memory of one worker, and forgets them with the
+ * process. A new worker learns the same within seconds, so nothing has to be stored.
+ */
 import { createHash } from 'node:crypto'
 import type { ErrorRecord } from '../std/error-record.ts'
 

@@ -27,8 +27,10 @@ interface Deps {
 }
 
 /**
- * Where the next batches of operations end, looked for while the ones before them run. A cut is no more than a key
- * that lies well: carving is guarded, and a cut that begins elsewhere than the next batch does is thrown away.
+ * Where the next batches of operations end, searched while the batches before them run. Walking an index to the end of
+ * a batch takes about a tenth of the time of deleting its rows, so it is done ahead, as for sub-batches. A cut is only
+ * a hint: the guarded carve statement checks it again, and a cut that does not begin where the next batch begins is
+ * dropped.
  */
 export class Cuts {
   /** Where batches need not go one by one. */

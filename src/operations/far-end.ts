@@ -1,8 +1,10 @@
 /**
- * The far end of an operation: its rows behind the last one in scope. Who deletes the oldest rows along their key has
- * nothing to do there, but has to look. One lane leaves most of an idle server unused, so that it looks from the end
- * backwards meanwhile. What is found is known to this process alone and is no more than a look that was done early: the
- * first pass goes over these rows in one step, the second looks again.
+ * The far end of an operation: its rows after the last row in scope. When old rows are deleted in key order, the tail
+ * of the table holds nothing to delete but must still be scanned. A single lane leaves most of an idle server unused,
+ * so this scan runs beside its sub-batches, from the last key backward.
+ *
+ * Decision: the result is kept in memory only and is no more than an early look. The batch that covers the far end is
+ * claimed, fenced and counted like any other; it passes these rows in one step, and the second pass looks again.
  */
 import { Recent } from '../std/recent.ts'
 import type { Database } from '../store/database.ts'

@@ -1,6 +1,10 @@
 /**
- * Looks: how a batch gets over rows that are not in scope. They are counted in wide windows, outside of any transaction;
- * one without a row in scope is passed over, one with some is narrowed down until it is no wider than a sub-batch.
+ * Looks: how a batch skips rows that are not in scope. They are counted in wide windows, outside any transaction. A
+ * window without a row in scope is skipped; a window with some is narrowed until it is no wider than a sub-batch.
+ *
+ * Decision: after a sub-batch without a row in scope, count the next window before working on it. Each look may reach
+ * four times as far as the one before, up to 64 sub-batches. So a sparse scope costs reads only, and a transaction
+ * never changes more rows than a sub-batch may have.
  */
 import type { Connection } from '../store/connection.ts'
 import { classify } from '../store/sqlstate.ts'

@@ -15,6 +15,17 @@
  * On a crash the lease runs out, any worker frees the batch, and another takes it over at its checkpoint. When the
  * connection breaks around a COMMIT, nobody guesses: the claim row is read again, waiting for the doubtful transaction
  * to end, and says where to go on.
+ *
+ * Decisions.
+ * - Everything that a person sets is read by the fence. State, pace, largest sub-batch, window and the kill switches
+ *   come with the row that each transaction locks anyway, so a change takes effect from the next sub-batch and costs no
+ *   statement.
+ * - The sub-batch is halved, not the batch. No batch is split or added, any cursor will do, and it takes at most
+ *   log2(rows of the sub-batch) failed attempts.
+ * - The event `sub-batch.doubted` reports what the claim row showed after a broken COMMIT, so the log answers what
+ *   happened.
+ * - Other decisions are with their code: carving in `take.ts`, sizes in `size.ts`, empty stretches in `look.ts`,
+ *   strides in `stride.ts`, checks before the start in `preflight/check.ts`, states in `states.ts`.
  */
 import { release } from '../store/batches.ts'
 import { charge } from '../store/picking.ts'

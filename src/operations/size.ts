@@ -7,6 +7,8 @@
  * where units of one size have long taken more than their target, a larger one finds out what part is fixed. Throughput
  * is remembered by its logarithm, quick to fall and slow to rise, so that one odd unit does little and a database that
  * has become slow is believed at once.
+ *
+ * The target follows the load of the server (see `governor/load.ts`). A size that the definition sets is never changed.
  */
 
 /** What is known of the units of one operation. */

@@ -1,6 +1,12 @@
 /**
  * The life of an operation, as data: the states it can be in, and those it may go to next, with the reason. The guards
  * of the verbs, the command line and the documentation follow this table.
+ *
+ * Decisions.
+ * - One database function, `sluice.end_operation`, ends operations in every way. So history, summary, freed fingerprint
+ *   and transition cannot differ between a finish, a failure and a cancel.
+ * - Parked is derived, not stored. It means that no running worker knows the operation, and when no worker runs,
+ *   nothing is there to write that down.
  */
 export const transitions = {
   /** Recorded; waits for a person to let it run. */

@@ -13,6 +13,12 @@
  *
  * On a crash or an error the window is begun anew from its checkpoint, without strides: rows that are right are passed
  * over, and a bad one is found by halving as ever.
+ *
+ * Decisions.
+ * - A row belongs to a stride by its number on its page: `get_byte(tidsend(ctid), 5) % 10`. This is cheap and needs no
+ *   knowledge of keys, which may have gaps.
+ * - No position inside a window is stored: a row that already has its new value is done.
+ * - Each batch decides again whether strides help, because an old snapshot, which makes them useless, comes and goes.
  */
 import type { Sql } from 'sql-template-tag'
 import type { Change } from '../targets/change.ts'

@@ -1,3 +1,16 @@
+/**
+ * Taking: how a worker gets its next batch.
+ *
+ * Decisions.
+ * - Carving is compare-and-set, not a lock. The end of the next batch is searched without a lock, because on a large
+ *   table the search takes time. Then one statement moves `carved_to`, if it is still where the search began, and
+ *   inserts the batch. A worker that loses this race searches again. No lock is held during a search, and no pooler can
+ *   break the guard.
+ * - The upper end of the walk is frozen at the start (unless the definition says `until: 'empty'`). So an operation
+ *   ends even if its table grows faster than the operation walks.
+ * - A unique index, not a check, gives a table to one operation. When two workers activate two operations on the same
+ *   table at the same moment, one activation fails and that operation waits for its turn.
+ */
 import type { Governor } from '../governor/governor.ts'
 import { formatDuration } from '../std/duration.ts'
 import { uuidv7 } from '../std/uuid.ts'

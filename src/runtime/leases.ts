@@ -14,6 +14,15 @@
  * with leases that are gone; the fence refuses what it still tries. A handler that hangs makes no progress; its claim
  * is not extended beyond the no-progress limit. Nor does a process give a sign of life whose event loop has not turned
  * for that long.
+ *
+ * Decisions.
+ * - The checkpoint extends the lease as well, because a batch that commits is alive. So renewal matters only for long
+ *   sub-batches, and a slow renewal connection does not cost a busy worker its batch.
+ * - Renewal skips locked rows. The row of a batch is locked while its sub-batch runs, and renewal must not wait for
+ *   users' work. It reports which claims are still ours, extends those that are free, and leaves the others to their
+ *   checkpoint. The lock also keeps a batch from being rescued.
+ * - Leases use `clock_timestamp()` of the database, so the clocks of workers do not matter.
+ * - The no-progress limit is `worker.noProgress`, 5 minutes by default; then the signal of the handler aborts.
  */
 import type { Claim } from '../store/batches.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'

@@ -10,6 +10,9 @@
  *
  * Work looks between two small steps whether its window is still open. Nothing has to be told when it closes, so
  * nothing can be missed, whoever dies.
+ *
+ * Decision: the fence of each sub-batch returns the window and the time of the database, and a worker that finds the
+ * window closed gives its batch back. An operation that has not begun stays queued and leaves its table to others.
  */
 import { SluiceError } from '../errors.ts'
 import { quoted } from '../std/storable.ts'

@@ -1,3 +1,8 @@
+/**
+ * Decision: secrets are masked by path where args are shown, and by value in texts such as error messages, which have
+ * no paths. Everything that is reported about an attempt passes one function (in `jobs/runner.ts`) before it is stored
+ * or emitted.
+ */
 /** What stands in the place of something that is nobody's business. */
 export const masked = '[redacted]'
 

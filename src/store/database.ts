@@ -1,3 +1,30 @@
+/**
+ * The store: all SQL on our own tables, and the connections that it uses.
+ *
+ * The model. All state that matters is in PostgreSQL. Each statement is one exported function with one whole SQL text
+ * (`statement.ts`). There are two main pools: one for our own short statements and one for users' work.
+ *
+ * The invariants. Every state change is guarded by its `where` clause, so it holds under concurrency. Apart from
+ * settings and LISTEN, no session state is used: no `search_path`, no session advisory locks and, behind a pooler, no
+ * named prepared statements.
+ *
+ * On a crash a statement or transaction has either committed or left nothing. See docs/internals/crash-safety.md for
+ * operations and docs/internals/jobs.md for jobs.
+ *
+ * Decisions.
+ * - Poolers are detected, and the configuration can overrule the result. A server names its own backend process when a
+ *   connection opens, and a pooler returns another number. If two connections report the same process, or one
+ *   connection changes its process, a pooler passes the number through. Behind a pooler, settings go into each
+ *   transaction instead of the session, and a single statement becomes a transaction.
+ * - A worker does not read from a server that cannot write. During a failover it is the wrong server and may lag, and
+ *   an operation that reads there would end with rows left. `default_transaction_read_only` is respected and never
+ *   switched off: platforms set it to protect a full disk.
+ * - Live tables stay small. The statement that finishes a row moves it to a history table. History is partitioned (by
+ *   week for operations, by day for jobs) and dropped by whole partitions. A function with the rights of the migrator
+ *   creates partitions, so workers need no right to create tables.
+ * - Only the control pool reads `bigint` as a number, for our own counters. Rows that users' code reads keep what `pg`
+ *   returns: text, unless the application configures something else.
+ */
 import type { Timeouts } from './connection.ts'
 import { Pool } from './pool.ts'
 import { findPooler, type Pooler } from './pooler.ts'

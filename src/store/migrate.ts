@@ -1,3 +1,13 @@
+/**
+ * Migrations: numbered SQL files, forward only.
+ *
+ * Decisions.
+ * - A newer schema is refused unless its migration has the line `-- sluice: compatible`. This default is safe: a
+ *   forgotten directive stops old workers, and cannot corrupt their work.
+ * - All pending migrations run in one transaction, under a transaction-level advisory lock. When several processes
+ *   start together, one migrates and the others find the work done. No directive allows a migration outside a
+ *   transaction, because none needs it yet.
+ */
 import { SluiceError } from '../errors.ts'
 import type { StoreConnection } from './connection.ts'
 import { migrationScript, readMigrations, recordSql, type Migration } from './migrations.ts'

@@ -8,6 +8,9 @@
  * The invariants. A replica that is behind, stopped, gone, promoted or just slow costs a bounded time and is then left
  * alone for a while: the caller reads from the primary, and nobody notices but by speed. Nothing is written, so a crash
  * leaves nothing.
+ *
+ * Decision: a replica must have replayed the position of the primary at the moment when the look began. The second pass
+ * must not miss a row, so "nothing left" has to mean the same on the replica.
  */
 import { SluiceError } from '../errors.ts'
 import { errorRecord } from '../std/error-record.ts'

@@ -4,6 +4,9 @@
  * A database and a role can carry settings of their own (`alter role … set …`), and every session begins with them. Ours
  * decide about correctness, so they are set anew: once for a direct connection, in each transaction behind a pooler.
  * The time zone and the search path stay as they are. They belong to the statements of users, and ours work with any.
+ *
+ * Two examples. The isolation level decides whether a claim is right. The formats of dates, floats and strings decide
+ * whether a key is right, because keys are text.
  */
 import type { Connection, Result, Timeouts } from './connection.ts'
 

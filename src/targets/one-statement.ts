@@ -1,3 +1,9 @@
+/**
+ * Decision: a sub-batch of a preset with up to 2,000 rows is one statement (fence, change, checkpoint and look ahead
+ * together), because round trips dominate there. A larger one is a transaction: counting rows inside the statement with
+ * `returning` costs a third of the time of deleting them, more than the saved round trips. The next window is then
+ * searched on another connection at the same time.
+ */
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Key } from '../store/operations.ts'

@@ -1,3 +1,21 @@
+/**
+ * Targets: all SQL on users' tables.
+ *
+ * The model. A walk is a table and its cursor, a tuple of columns that ends in a unique key. Operations address rows by
+ * a key window, which an index range serves. Nothing here knows the states of operations.
+ *
+ * The invariants. Every statement that changes rows of an operation carries a key window. Names come from the catalog
+ * and are quoted; values are bound.
+ *
+ * On a crash nothing is left here: the caller owns the transaction.
+ *
+ * Decisions.
+ * - Keys are text. Cursor values are stored as text per column, with the type of the column, and only the database
+ *   decides their order: JavaScript has neither its types nor its collations. Where keys are whole numbers, split
+ *   points are estimated in code, but only as hints.
+ * - The choice between one statement and a transaction for a sub-batch is explained in `one-statement.ts`, the choice
+ *   of a row's stride in `operations/stride.ts`.
+ */
 import sql, { join, raw, type Sql } from 'sql-template-tag'
 import type { Connection } from '../store/connection.ts'
 import type { Key } from '../store/operations.ts'

@@ -4,8 +4,12 @@ import type { Probe } from '../probe.ts'
 const windowMs = 4_000
 
 /**
- * Transactions of others in a second, per core: whether anybody is there who would wait for the end of ours. It has no
- * limits of its own. Those of other processes that work on operations are none of others; they say how many they have.
+ * Transactions of other sessions per second and core: whether anybody is there to wait for ours. The probe has no
+ * limits of its own. Transactions of other Sluice workers are subtracted; these report how many they run.
+ *
+ * Decision: the load comes from this count, and from lock waits. Our own work also makes commits slow and sessions
+ * busy, and subtracting it from those signals leaves noise. So sub-batches aim at the long target unless others have
+ * transactions that could wait.
  */
 export const transactions: Probe = {
   name: 'transactions',

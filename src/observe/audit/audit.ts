@@ -8,6 +8,9 @@
  *
  * The invariants. Rows come in by one function; roles of workers have no other right than to read them, and a trigger
  * refuses to change or remove any, whoever asks. Only the owner of the tables could take that trigger away.
+ *
+ * Decision: the verbs write the audit, not triggers. A trigger sees a change, but not who asked for it or why; one
+ * function in the transaction of the verb knows all three.
  */
 import { SluiceError } from '../../errors.ts'
 import { storable } from '../../std/storable.ts'

@@ -15,6 +15,9 @@
  * On a crash the last ten seconds of one process are missing from the counts, and nothing else. A process that cannot
  * reach the database goes on counting, and writes when it can. Jobs that are enqueued by SQL alone are no events: they
  * show in the depth of their queue and not in what was enqueued.
+ *
+ * Decision: the depth of a long queue is estimated from a sample of pages with a fixed seed. The pages are always the
+ * same, so sampling noise does not look like a slope.
  */
 import { SluiceError } from '../../errors.ts'
 import { parseDuration, type Duration } from '../../std/duration.ts'

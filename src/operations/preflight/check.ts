@@ -9,6 +9,13 @@
  * The invariants. The checks have a connection of their own, so they can neither end nor hold up the caller's
  * transaction; they wait for a lock for a fifth of a second, and what they could not look at is said. They write
  * nothing, and a crash among them leaves nothing.
+ *
+ * Decisions.
+ * - The last key is the exception: it is read in the caller's transaction, so that it includes rows which the caller
+ *   has just inserted.
+ * - Plans are requested, not guessed. The statements to explain are recorded from the functions that run them later, so
+ *   the two cannot differ. If the planner would read a small table whole, it is asked again with only indexes to choose
+ *   from. If it expects few rows, its estimate is accepted.
  */
 import { sqlstate } from '../../store/sqlstate.ts'
 import type { Pool } from '../../store/pool.ts'

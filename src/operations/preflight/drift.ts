@@ -21,9 +21,12 @@ const limits = { statementMs: 2_000, lockMs: 100 }
 const lastLooks = new WeakMap<Database, Map<string, number>>()
 
 /**
- * Looks now and then, and first of all, whether the next window is still found by an index: one may have been dropped, or
- * statistics may have gone wrong. It asks for the plan only, outside of the sub-batch's transaction; a look that fails
- * says nothing. Throws when far more rows would be read than the window has.
+ * Checks before the first window of an operation in this process, and then every two seconds, whether an index still
+ * finds the next window: an index may have been dropped, or statistics may have gone wrong. Throws when far more rows
+ * would be read than the window has. A check that fails changes nothing.
+ *
+ * Decision: it uses EXPLAIN, outside the transaction of the sub-batch. The server's counters arrive late and include
+ * what other sessions read.
  */
 export async function watchPlan(run: BatchRun, work: SubBatchWork, at: Key | null): Promise<void> {
   if (!isDue(run)) return

@@ -15,6 +15,12 @@
  *
  * On a crash nothing is half done: a member either has ended and is counted, or has done neither and runs again. The
  * sweep is for what should not happen (counters changed by hand, rows removed) and for a cancel that was interrupted.
+ *
+ * Decisions.
+ * - Members are counted where they end, in that transaction, so a callback can be neither lost nor early. An
+ *   append-only list of deltas, folded later, was considered; one update per completing statement proved cheap enough.
+ * - Adding locks no counter: additions are rows of their own, and the next count folds them in. Otherwise a handler
+ *   that adds early in a long transaction would block the ends of all other members.
  */
 import { audited } from '../../store/audit.ts'
 import type { EnqueuedJob } from '../../jobs/definition.ts'

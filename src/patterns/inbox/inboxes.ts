@@ -13,6 +13,12 @@
  * again, too, and is told "duplicate". On a crash of the handler its job is tried again. Should the job itself be lost,
  * because somebody emptied the queue, the message still waits in its table: any worker that knows the inbox finds it
  * and enqueues a new job.
+ *
+ * Decisions.
+ * - A repeated delivery writes nothing to the row of its key, because a handler may hold that row locked for as long as
+ *   it runs. Payloads that differ have a table of their own.
+ * - Keys are not partitioned, payloads are. A unique index over partitions would have to contain the day, and a key
+ *   could then be accepted twice. Keys are narrow and deleted in small batches; payloads are dropped by the day.
  */
 import { SluiceError } from '../../errors.ts'
 import { Coalescer } from '../../jobs/coalescer.ts'

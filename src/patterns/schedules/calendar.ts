@@ -1,3 +1,8 @@
+/**
+ * Decision: the cron library is asked only about clocks that never change, as if the zone were UTC. What daylight
+ * saving time does to the result is decided in this file, so the rule is ours, and tests compare it with a slow, simple
+ * one.
+ */
 import { Cron } from 'croner'
 import { nextChange, offsetAt } from '../../std/zone.ts'
 import { isOpen, nextOpening, type Window } from '../../runtime/window.ts'

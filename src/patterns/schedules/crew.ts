@@ -17,6 +17,11 @@
  * A worker leaves alone what it does not know, and also a schedule whose rule or zone in the database is not the one
  * in its code: during a deploy the newer release has said what holds. When no worker that keeps that rule is left, it
  * brings its own back: somebody has to keep the schedule.
+ *
+ * Decisions.
+ * - A process starts one scheduled run at a time; `turns.ts` explains the deadlock that this avoids.
+ * - Ticks are kept in weekly partitions, as operations are, and are dropped with them. After a long gap the skipped
+ *   ticks become a count on the row of the next tick: a month of seconds must not become two million rows.
  */
 import type { Crew, Shift } from '../../runtime/crew.ts'
 import { backoffMs } from '../../std/backoff.ts'

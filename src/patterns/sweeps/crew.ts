@@ -41,6 +41,13 @@
  * with reason and end; the rows go back without an attempt being counted, and after the hold one row at a time is tried
  * until one succeeds. An attempt counts against a row only when the store has answered others meanwhile, or when the
  * failures were too few to tell.
+ *
+ * Decisions.
+ * - A claimed row always has a row of ours, even where its own columns carry the claim. The idempotency key, recorded
+ *   version, attempts and error need a place that lasts as long as the claim, and a user's table should need no more
+ *   than a status and a nonce.
+ * - A sweep of its own removes shared objects, not the sweep that released the last reference. So every external effect
+ *   has a claim on its own row, and a crash between the two leaves a row that is due.
  */
 import type { Crew, Shift } from '../../runtime/crew.ts'
 import type { Database } from '../../store/database.ts'
