@@ -77,12 +77,14 @@ interface Hearer {
 /** Decides when one worker looks after a hint. */
 export class HintWindow {
   readonly #look: () => void
+  readonly #random: () => number
   #windowMs = 0
   #timer: NodeJS.Timeout | undefined
   #last: string | undefined
 
-  constructor(look: () => void) {
+  constructor(look: () => void, random: () => number = Math.random) {
     this.#look = look
+    this.#random = random
   }
 
   /** The last hint of new jobs. */
@@ -99,10 +101,10 @@ export class HintWindow {
   }
 
   /** There may be new jobs: looks at once or soon. */
-  open(id: string, random = Math.random()): void {
+  open(id: string): void {
     this.#last = id
     if (this.#timer !== undefined) return
-    const waitMs = waitIn(this.#windowMs, random)
+    const waitMs = waitIn(this.#windowMs, this.#random())
     if (waitMs < 1) return this.#look()
     this.#timer = setTimeout(() => {
       this.#timer = undefined

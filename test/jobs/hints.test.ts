@@ -51,7 +51,7 @@ describe('when a worker looks', () => {
 
   test('at once while it finds what it looks for', () => {
     const look = vi.fn<() => void>()
-    const window = new HintWindow(look)
+    const window = new HintWindow(look, () => 0.25)
     window.open('1')
     window.looked(true)
     window.open('2')
@@ -60,10 +60,10 @@ describe('when a worker looks', () => {
 
   test('within its window after a look in vain, once for all hints', () => {
     const look = vi.fn<() => void>()
-    const window = new HintWindow(look)
+    const window = new HintWindow(look, () => 0.25)
     window.looked(false)
-    window.open('1', 0.25)
-    window.open('2', 0.25)
+    window.open('1')
+    window.open('2')
     expect(look).not.toHaveBeenCalled()
     vi.advanceTimersByTime(4)
     expect(look).toHaveBeenCalledTimes(1)
@@ -71,7 +71,7 @@ describe('when a worker looks', () => {
 
   test('not when new jobs are in queues that it does not serve, or when workers of another group have looked', () => {
     const look = vi.fn<() => void>()
-    const window = new HintWindow(look)
+    const window = new HintWindow(look, () => 0.25)
     const mail = { group: 'us', serves: (queues?: readonly string[]) => queues?.includes('mail') ?? true }
     window.hear('{"id": "1", "queues": ["other"]}', mail)
     expect(look).not.toHaveBeenCalled()
@@ -88,14 +88,14 @@ describe('when a worker looks', () => {
 
   test('not when another one has looked since the last hint, but when that was an earlier one', () => {
     const look = vi.fn<() => void>()
-    const window = new HintWindow(look)
+    const window = new HintWindow(look, () => 0.25)
     window.looked(false)
-    window.open('1', 0.25)
+    window.open('1')
     window.close('1')
     vi.advanceTimersByTime(1_000)
     expect(look).not.toHaveBeenCalled()
-    window.open('2', 0.25)
-    window.open('3', 0.25)
+    window.open('2')
+    window.open('3')
     window.close('2')
     vi.advanceTimersByTime(4)
     expect(look).toHaveBeenCalledTimes(1)
