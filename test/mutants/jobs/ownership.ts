@@ -229,4 +229,19 @@ export const jobOwnership: readonly Mutant[] = [
       test: 'sluice.open_job_batch refuses {"onComplete": {"job": "a b"}}, and writes nothing',
     },
   },
+  {
+    name: 'worker-brought-back',
+    breaks: 'a worker that has left is gone: its thread, which starts late, writes its row again',
+    edits: [
+      {
+        file: 'src/runtime/renewer.ts',
+        from: 'sent !== undefined; sent = receiveMessageOnPort(port)',
+        to: 'sent === null; sent = receiveMessageOnPort(port)',
+      },
+    ],
+    caughtBy: {
+      file: 'test/runtime/renewal-thread.test.ts',
+      test: 'a worker that has left before its thread began is not brought back by it',
+    },
+  },
 ]
