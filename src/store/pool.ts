@@ -11,6 +11,7 @@ import {
 } from './client.ts'
 import { prepared } from './statement.ts'
 import type { ClientOptions, Result, StoreConnection, Timeouts } from './connection.ts'
+import { valuesIn } from './free-text.ts'
 import { limitsText, settingsText, stateOf, type SessionState } from './settings.ts'
 import { isReadOnly, readOnly } from './sqlstate.ts'
 import { endsTransaction } from './transaction-end.ts'
@@ -71,6 +72,7 @@ export class Pool implements StoreConnection {
   #pooled: boolean | undefined
   #refusesReadOnly = false
   #transactions = 0
+  #encoding = 'UTF8'
 
   constructor(options: PoolOptions) {
     this.schema = options.schema
@@ -189,7 +191,8 @@ export class Pool implements StoreConnection {
   /** Behind a transaction pooler a session may have forgotten what was prepared in another. */
   #named(text: string, values: unknown[]): Query {
     const name = this.#pooled === true ? undefined : prepared.get(text)
-    return name === undefined ? { text, values } : { text, values, name }
+    const query = { text, values: valuesIn(this.#encoding, values) }
+    return name === undefined ? query : { ...query, name }
   }
 
   async #checkOut(): Promise<CheckedOut> {
@@ -218,6 +221,7 @@ export class Pool implements StoreConnection {
 
   /** Lets a connection to a server that cannot write be used once, or not at all. */
   #look(client: pg.ClientBase, state: SessionState): void {
+    this.#encoding = state.encoding
     if (state.read_only !== 'on' || this.#options.standby === true) return
     if (this.#refusesReadOnly) throw readOnly(state)
     this.#readOnly.add(client)
