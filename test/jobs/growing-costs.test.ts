@@ -5,6 +5,7 @@ import { Claims } from '../../src/jobs/claims.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { onConnection, type StoreConnection } from '../../src/store/connection.ts'
 import { busyQueues } from '../../src/store/jobs/claim.ts'
+import { admit } from '../../src/store/jobs/enqueue.ts'
 import { admitWaiting } from '../../src/store/jobs/rescue.ts'
 import { attemptsOf, findJob } from '../../src/store/jobs/views.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
@@ -88,6 +89,20 @@ test('a job with a key that is due is let in by the sweep that finds it, whereve
   const last = await db.value<string>('select max(key_hash)::text from sluice.job')
 
   expect(await admitWaiting(store.control, { after: last })).toEqual({ admitted: 10, next: null })
+})
+
+test('to let in keys reads their jobs and no others, also when statistics say that there are none', async () => {
+  await using db = await testDatabase()
+  await withKeys(db, 3_000)
+  await db.query('delete from sluice.job')
+  await db.query('analyze sluice.job')
+  await withKeys(db, 3_000)
+  await db.query('delete from sluice.job where state = 4')
+  const keys = Array.from({ length: 100 }, (_, n) => `k${2_901 + n}`)
+
+  const rows = await counted(db, rowsOfJobs, async (connection) => expect(await admit(connection, { keys })).toBe(100))
+
+  expect(rows).toBeLessThan(100 * 10)
 })
 
 /** Queues of which nobody uses any. */

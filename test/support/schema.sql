@@ -752,7 +752,7 @@ table worker
   constraint worker_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX worker_pkey ON sluice.worker USING btree (id)
 function add_counts(a bigint[], b bigint[]) returns bigint[] set {"search_path=pg_catalog, pg_temp"}
-function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
+function admit_jobs(keys bigint[]) returns integer security definer set {"search_path=pg_catalog, pg_temp",plan_cache_mode=force_generic_plan}
 function admit_waiting_jobs(p_after bigint, p_most integer, OUT admitted integer, OUT next_key bigint) returns record security definer set {"search_path=pg_catalog, pg_temp"}
 function batch_members_added(p_jobs jsonb, p_places integer[], p_ids bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
 function batch_members_back(p_tallies jsonb) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}

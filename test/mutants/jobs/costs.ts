@@ -33,6 +33,15 @@ export const jobCosts: readonly Mutant[] = [
     },
   },
   {
+    name: 'admission-walks-other-jobs',
+    breaks: 'to let in a key reads its own jobs: those of all keys that are inside are read',
+    edits: [{ file: schema, from: 'l.state = inside)', to: 'l.state = 4)' }],
+    caughtBy: {
+      file: costs,
+      test: 'to let in keys reads their jobs and no others, also when statistics say that there are none',
+    },
+  },
+  {
     name: 'claim-looks-into-all-queues',
     breaks: 'the cost of a claim does not grow with the queues: it looks into all of them',
     edits: [{ file: 'src/jobs/busy-queues.ts', from: 'const fewQueues = 50', to: 'const fewQueues = 5_000' }],
