@@ -196,12 +196,13 @@ export class JobCrew implements Crew {
     this.#hinted = this.#contested = false
     const free = Math.max(0, this.#options.concurrency - (this.#runner?.running.size ?? 0) - this.#buffer.length)
     const order = { workerId, limit, free, suspects: this.#suspects > 0 ? 0 : 1, hinted }
+    const began = performance.now()
     const { count, left } = await this.#claims.take(order, (claimed) => {
       this.#receive(claimed)
       this.#dispatch()
     })
     if (contested !== undefined) {
-      this.#hints.looked(count > 0)
+      this.#hints.looked({ found: count > 0, tookMs: performance.now() - began })
       this.#claims.tellOthers(left, contested)
     }
     return count >= Math.max(1, Math.floor(limit / 2)) || this.#hinted

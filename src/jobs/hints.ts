@@ -53,15 +53,14 @@ export function readHint(payload: string): Hint {
   return { id: randomUUID() }
 }
 
-/** The first window of a worker that looked in vain. A claim and its word take about a third of it. */
-const leastWindowMs = 8
-/** A worker that is the only one with a free slot waits for two thirds of this on average, the first time. */
-const mostWindowMs = 100
+/** Windows follow the time that a look takes, within limits: on a busy server the word of others comes late, too. */
+const [leastWindowMs, mostWindowMs, longestMs] = [8, 100, 1_000]
 
-/** The next window after a look. */
-export function nextWindow(windowMs: number, found: boolean): number {
+/** The next window after a look that took so long. */
+export function nextWindow(windowMs: number, { found, tookMs }: { found: boolean; tookMs: number }): number {
   if (found) return windowMs > 1 ? windowMs / 2 : 0
-  return Math.min(mostWindowMs, Math.max(leastWindowMs, windowMs * 2))
+  const [least, most] = [Math.max(leastWindowMs, 3 * tookMs), Math.max(mostWindowMs, 30 * tookMs)]
+  return Math.min(longestMs, most, Math.max(least, windowMs * 2))
 }
 
 /** How long a worker waits; `random` is between 0 and 1. Short waits are rare: many with a window meet one without. */
@@ -77,12 +76,14 @@ interface Hearer {
 /** Decides when one worker looks after a hint. */
 export class HintWindow {
   readonly #look: () => void
+  readonly #random: () => number
   #windowMs = 0
   #timer: NodeJS.Timeout | undefined
   #last: string | undefined
 
-  constructor(look: () => void) {
+  constructor(look: () => void, random: () => number = Math.random) {
     this.#look = look
+    this.#random = random
   }
 
   /** The last hint of new jobs. */
@@ -99,10 +100,10 @@ export class HintWindow {
   }
 
   /** There may be new jobs: looks at once or soon. */
-  open(id: string, random = Math.random()): void {
+  open(id: string): void {
     this.#last = id
     if (this.#timer !== undefined) return
-    const waitMs = waitIn(this.#windowMs, random)
+    const waitMs = waitIn(this.#windowMs, this.#random())
     if (waitMs < 1) return this.#look()
     this.#timer = setTimeout(() => {
       this.#timer = undefined
@@ -120,7 +121,7 @@ export class HintWindow {
   }
 
   /** The look is over. */
-  looked(found: boolean): void {
-    this.#windowMs = nextWindow(this.#windowMs, found)
+  looked(look: { found: boolean; tookMs: number }): void {
+    this.#windowMs = nextWindow(this.#windowMs, look)
   }
 }

@@ -141,15 +141,21 @@ export function judge(
   if (matched === undefined && retry === false) return { kind: 'dead', reason: 'the job is not retried' }
   const { attempts = 10, wait = exponential({ base: '5s', max: '6h' }) } = matched ?? (retry as RetryOptions)
   const name = matched?.name ?? anyError
-  const failures = (tries[name] ?? 0) + 1
+  const counter = escaped(name)
+  const failures = (tries[counter] ?? 0) + 1
   if (failures >= attempts) return { kind: 'dead', reason: `failed ${failures} of ${attempts} times on ${name}` }
   const delayMs = delayOf(wait, { attempt: failures, error, random })
   return {
     kind: 'retry',
     delayMs,
     reason: `failure ${failures} of ${attempts} on ${name}`,
-    tries: { ...tries, [name]: failures },
+    tries: { ...tries, [counter]: failures },
   }
+}
+
+/** A name that every database can store as it is: under one that has lost characters nothing would be found again. */
+function escaped(name: string): string {
+  return name.replaceAll(/[^\x20-\x7e]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
 /** A wait with its jitter. */

@@ -1,10 +1,13 @@
+import type { SluiceError } from '../errors.ts'
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import * as settle from '../store/jobs/settle.ts'
+import type { Transaction } from '../store/pool.ts'
 import { classify } from '../store/sqlstate.ts'
+import { transactionEnded } from '../store/transaction-end.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { ConnectionBroken, endingOf, serverTimeOf, type Attempt } from './attempt.ts'
 import { writeEndings, type Ending } from './endings.ts'
@@ -32,11 +35,13 @@ export async function runInTransaction(
     const { news, ...written } = await database.work.transaction(async (transaction) => {
       const mine = await settle.held(transaction, { claims: [claim] })
       if (mine.length === 0) throw new JobLost()
-      const [tx, isBroken] = watched(transaction)
+      const [tx, isBroken] = watched(transaction, attempt)
       const returned = await work(tx).catch((error: unknown) => {
         handlerFailed = !isBroken()
         throw error
       })
+      // The ending would commit by itself, whatever became of the changes.
+      if (transaction.isEnded()) throw endedBy(attempt)
       const ending = endingOf(returned, attempt, Math.round(performance.now() - began))
       const order = { endings: [ending], emptyClaims: [], workerId }
       const { ids, admitted, news: happened } = await writeEndings(transaction, order)
@@ -55,15 +60,21 @@ export async function runInTransaction(
   }
 }
 
-/** The same connection, and whether it broke under a statement. */
-function watched(connection: Connection): [Connection, isBroken: () => boolean] {
+/** The same connection as long as its transaction lasts, and whether it broke under a statement. */
+function watched(transaction: Transaction, attempt: Attempt): [Connection, isBroken: () => boolean] {
   let broken = false
-  const query: Connection['query'] = async (text, values) =>
-    connection.query(text, values).catch((error: unknown) => {
+  const query: Connection['query'] = async (text, values) => {
+    if (transaction.isEnded()) throw endedBy(attempt)
+    return transaction.query(text, values).catch((error: unknown) => {
       broken ||= classify(error) === 'connection'
       throw error
     })
+  }
   return [{ query }, () => broken]
+}
+
+function endedBy({ definition }: Attempt): SluiceError {
+  return transactionEnded(`The handler of "${definition.name}"`, 'its job has not ended')
 }
 
 /** After a broken connection only the job's row knows whether the COMMIT took effect. Waits for the doubt to end. */

@@ -1,6 +1,6 @@
 import type { BatchGovernor } from '../governor/governor.ts'
 import type { HeldClaim } from '../runtime/leases.ts'
-import { errorRecord, plainRecord, type ErrorRecord } from '../std/error-record.ts'
+import { errorRecord, type ErrorRecord } from '../std/error-record.ts'
 import { scrub, secretsAt } from '../std/mask.ts'
 import { survived, type ClaimedBatch } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
@@ -61,16 +61,10 @@ export function warn(run: BatchRun, what: string, error: unknown): void {
   run.telemetry.emit('warning', { message: `${run.operation.name}: ${what}: ${recordOf(run, error).message}` })
 }
 
-/** An error of a run as it can be stored and others may see it, without what the definition keeps secret. */
+/** An error of a run as others may see it, without what the definition keeps secret. */
 export function recordOf(
   { operation, definition }: Pick<BatchRun, 'operation' | 'definition'>,
   error: unknown,
 ): ErrorRecord {
-  return scrub(storedRecord(operation, error), secretsAt(operation.args, definition.redact))
-}
-
-/** An error as the database of an operation can store it. */
-export function storedRecord({ encoding }: Pick<OperationRow, 'encoding'>, error: unknown): ErrorRecord {
-  const record = errorRecord(error)
-  return encoding === 'UTF8' ? record : plainRecord(record)
+  return scrub(errorRecord(error), secretsAt(operation.args, definition.redact))
 }

@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { errorRecord } from '../std/error-record.ts'
 import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
@@ -7,7 +8,6 @@ import { classify } from '../store/sqlstate.ts'
 import { describeTable } from '../targets/table.ts'
 import type { Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { storedRecord } from './batch-run.ts'
 import type { OperationDefinition } from './definition.ts'
 import { walkOf } from './walk.ts'
 
@@ -54,7 +54,7 @@ export class Belonging {
   }
 
   async #refuse(operation: OperationRow, thrown: unknown): Promise<void> {
-    const error = storedRecord(operation, thrown)
+    const error = errorRecord(thrown)
     const { database, telemetry } = this.#deps
     const [refused] = await refuse(database.control, { operation, error })
     const { id, name } = operation

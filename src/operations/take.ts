@@ -13,6 +13,7 @@
  */
 import type { Governor } from '../governor/governor.ts'
 import { formatDuration } from '../std/duration.ts'
+import { errorRecord } from '../std/error-record.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import type { ClaimedBatch } from '../store/batches.ts'
 import type { Connection } from '../store/connection.ts'
@@ -23,7 +24,6 @@ import { activate, carve, claim, closeCarving, nextOperation, shrinkCarve, takeT
 import { classify, sqlstate } from '../store/sqlstate.ts'
 import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { storedRecord } from './batch-run.ts'
 import type { Belonging } from './belonging.ts'
 import type { Cut, Cuts } from './cuts.ts'
 import type { OperationRegistry } from './definition.ts'
@@ -167,7 +167,7 @@ function needsAnIndex({ table, cursor }: Walk, limitMs: number): Error {
 
 /** An operation that cannot be carved must not keep its worker from others: it fails, or is held for a while. */
 async function settleUncarved({ database, telemetry }: Taker, operation: OperationRow, thrown: unknown): Promise<void> {
-  const error = storedRecord(operation, thrown)
+  const error = errorRecord(thrown)
   const about = { operationId: operation.id, name: operation.name }
   if (classify(thrown) === 'fatal') {
     const [failed] = await failUncarved(database.control, { operation, error })

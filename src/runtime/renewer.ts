@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { MessagePort } from 'node:worker_threads'
+import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { renew, type Claim } from '../store/batches.ts'
@@ -40,6 +40,10 @@ export class Renewer {
       timeouts: { ...database.timeouts, statementMs: Math.min(database.timeouts.statementMs, leaseMs) },
     })
     this.#pool.refuseReadOnly()
+    // A thread that starts slowly may find that its worker has left already: a sign of life would bring its row back.
+    for (let sent = receiveMessageOnPort(port); sent !== undefined; sent = receiveMessageOnPort(port)) {
+      this.#hear(sent.message)
+    }
     port.on('message', (message: ToRenewal) => this.#hear(message))
     port.once('close', () => this.#stopping.abort())
   }

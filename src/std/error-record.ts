@@ -42,13 +42,6 @@ function bareRecord(thrown: unknown): ErrorRecord {
   }
 }
 
-/** A record for a database whose encoding does not have every character: what is not ASCII becomes a question mark. */
-export function plainRecord({ causes, ...record }: ErrorRecord): ErrorRecord {
-  const texts = Object.entries(record).map(([key, text]) => [key, text.replaceAll(/[^\t\n\x20-\x7e]/gu, '?')])
-  const plain = Object.fromEntries(texts) as unknown as ErrorRecord
-  return causes === undefined ? plain : { ...plain, causes: causes.map(plainRecord) }
-}
-
 /** What was thrown, or an error in its place when it cannot even be asked what it is. */
 export function inspectable(thrown: unknown): unknown {
   try {

@@ -19,10 +19,18 @@ export interface AlertStanding extends Omit<Alert, 'since'> {
   streak: number
 }
 
-/** Lets one process judge at a time; who comes meanwhile leaves it to the other. For the rest of the transaction. */
+/**
+ * Lets one process judge at a time; who comes meanwhile leaves it to the other. For the rest of the transaction. A row
+ * that a restore has left out is made again.
+ */
 export const lockAlerts = statement<void, { locked: boolean }>(
   'alert.lock',
-  `select pg_try_advisory_xact_lock(hashtextextended('sluice.alert', 0)) as locked`,
+  `with made as (
+     insert into sluice.alert_turn default values on conflict do nothing returning id
+   ), taken as (
+     select id from sluice.alert_turn where id for update skip locked
+   )
+   select exists (select from made union all select from taken) as locked`,
   () => [],
 )
 

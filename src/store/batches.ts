@@ -1,5 +1,6 @@
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Key, LiveStatus } from './operations.ts'
+import { freeJson } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /** Proof of ownership of a batch. Every change to the batch compares the nonce; a stale one changes nothing. */
@@ -189,7 +190,7 @@ export const retry = statement<Claim & { error: ErrorRecord; waitMs: number; cou
      last_error = $3::text::jsonb
    where id = $1 and nonce = $2 and state = 'running'
    returning id`,
-  (p) => [p.batchId, p.nonce, JSON.stringify(p.error), p.waitMs, p.counts],
+  (p) => [p.batchId, p.nonce, freeJson(p.error), p.waitMs, p.counts],
 )
 
 /**

@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { valuesIn } from './free-text.ts'
 
 /** Rows that a statement gave back. */
 export interface Result<R = Record<string, unknown>> {
@@ -21,7 +22,7 @@ export interface StoreConnection extends Connection {
 
 /** Gives a connection the schema of our tables, so that our statements can run on it. */
 export function onConnection(connection: Connection, schema: string): StoreConnection {
-  return { schema, query: (text, values) => connection.query(text, values) }
+  return { schema, query: (text, values) => connection.query(text, valuesIn('UTF8', values)) }
 }
 
 /**
@@ -34,7 +35,7 @@ export function onTransaction(connection: Connection, schema: string): StoreConn
     schema,
     async query(text, values) {
       if (isOutside(connection)) throw outside('is not in a transaction')
-      return connection.query(text, values)
+      return connection.query(text, valuesIn('UTF8', values))
     },
   }
 }

@@ -1,3 +1,4 @@
+import { freeJson, freeText } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /**
@@ -12,7 +13,7 @@ export const holdGoverned = statement<{ id: string; reason: string; waitMs: numb
    where id = $1
      and status in ('queued', 'active', 'verifying')
    returning hold_until as until`,
-  (p) => [p.id, p.reason, p.waitMs],
+  (p) => [p.id, freeText(p.reason), p.waitMs],
 )
 
 /** Ends a hold before its time; one that somebody else has put on meanwhile, for another reason, stays. */
@@ -25,7 +26,7 @@ export const endGoverned = statement<{ id: string; reason: string }, { id: strin
      and reason = $2
      and (status = 'held' or (status = 'queued' and hold_until is not null))
    returning id`,
-  (p) => [p.id, p.reason],
+  (p) => [p.id, freeText(p.reason)],
 )
 
 /**
@@ -40,7 +41,7 @@ export const noteLimiter = statement<{ id: string; by: string; limiter: object |
      and ($3::text is not null
        or limiter is not null and (limited_by = $2 or limited_at < clock_timestamp() - interval '15 seconds'))
    returning id`,
-  (p) => [p.id, p.by, p.limiter === null ? null : JSON.stringify(p.limiter)],
+  (p) => [p.id, p.by, p.limiter === null ? null : freeJson(p.limiter)],
 )
 
 /**

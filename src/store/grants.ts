@@ -92,7 +92,7 @@ begin
   grant select on sequence sluice.job_claim_seq_seq to sluice_worker;
   grant select, insert on sluice.server_life to sluice_worker;
   -- To lock its row takes the right to change it.
-  grant select, insert, update on sluice.claim_turn to sluice_worker;
+  grant select, insert, update on sluice.claim_turn, sluice.alert_turn to sluice_worker;
   -- What has ended is written once. A job that is taken up again comes back from the dead ones, one at a time.
   grant select, insert on sluice.job_history, sluice.job_attempt to sluice_worker;
   grant select, insert, delete on sluice.job_dead to sluice_worker;

@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../std/error-record.ts'
 import { operationFirst, type Claim } from './batches.ts'
 import type { OperationRow } from './operations.ts'
+import { freeJson, freeText } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /** A verb of a person on one operation. */
@@ -120,7 +121,7 @@ export const hold = statement<Claim & { reason: string; waitMs: number }, { unti
    where o.id = mine.operation_id
      and o.status in ('active', 'verifying', 'held')
    returning o.hold_until as until`,
-  (p) => [p.batchId, p.nonce, p.reason, p.waitMs],
+  (p) => [p.batchId, p.nonce, freeText(p.reason), p.waitMs],
 )
 
 /** Stops an operation for a while that could not be carved; nothing happens when somebody else could carve it. */
@@ -133,7 +134,7 @@ export const holdUncarved = statement<{ operation: OperationRow; reason: string;
      and carved_to is not distinct from $2::text[]
      and status in ('active', 'verifying')
    returning hold_until as until`,
-  (p) => [p.operation.id, p.operation.carved_to, p.reason, p.waitMs],
+  (p) => [p.operation.id, p.operation.carved_to, freeText(p.reason), p.waitMs],
 )
 
 /**
@@ -148,7 +149,7 @@ export const holdClosed = statement<{ id: string; window: string; reason: string
    where id = $1 and run_window = $2
      and status in ('queued', 'active', 'verifying')
    returning hold_until as until`,
-  (p) => [p.id, p.window, p.reason, p.until],
+  (p) => [p.id, p.window, freeText(p.reason), p.until],
 )
 
 /** The circuit breaker: stops an operation until a person has looked. Only the holder of a batch may say so. */
@@ -167,7 +168,7 @@ export const trip = statement<Claim & { reason: string }, { id: string }>(
    where o.id = mine.operation_id
      and o.status in ('active', 'verifying', 'held')
    returning o.id`,
-  (p) => [p.batchId, p.nonce, p.reason],
+  (p) => [p.batchId, p.nonce, freeText(p.reason)],
 )
 
 /** Lets operations go on whose hold has run out. */
@@ -271,7 +272,7 @@ export const fail = statement<Claim & { error: ErrorRecord }, { id: string }>(
    select operation_id as id
    from mine
    where sluice.end_operation(operation_id, 'failed', $3::text::jsonb ->> 'message', $3::text::jsonb, null, $1)`,
-  ({ batchId, nonce, error }) => [batchId, nonce, JSON.stringify(error)],
+  ({ batchId, nonce, error }) => [batchId, nonce, freeJson(error)],
 )
 
 /** Ends an operation as failed that can never be carved further, once the batches that it has are done. */
@@ -289,5 +290,5 @@ export const failUncarved = statement<{ operation: OperationRow; error: ErrorRec
    select id
    from stuck
    where sluice.end_operation(id, 'failed', $3::text::jsonb ->> 'message', $3::text::jsonb)`,
-  ({ operation, error }) => [operation.id, operation.carved_to, JSON.stringify(error)],
+  ({ operation, error }) => [operation.id, operation.carved_to, freeJson(error)],
 )

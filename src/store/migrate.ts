@@ -7,6 +7,8 @@
  * - All pending migrations run in one transaction, under a transaction-level advisory lock. When several processes
  *   start together, one migrates and the others find the work done. No directive allows a migration outside a
  *   transaction, because none needs it yet.
+ * - This is our only advisory lock. Any login of the server can take it and so hold up a migration, which ends with
+ *   MIGRATION_BUSY. Everything else locks rows that need a right, but before the first migration there is no row.
  */
 import { SluiceError } from '../errors.ts'
 import type { StoreConnection } from './connection.ts'

@@ -58,8 +58,6 @@ export interface OperationRow {
   rows_seen: number
   /** `created_at` with its microseconds. */
   created_text: string
-  /** How the database stores texts: `UTF8` has every character. */
-  encoding: string
 }
 
 /** How large batches and sub-batches are: exactly, or at most while the worker finds the size (not null). */

@@ -2,6 +2,7 @@ import type { ErrorRecord } from '../std/error-record.ts'
 import type { ClaimedBatch } from './batches.ts'
 import { claimColumns } from './batches.ts'
 import type { Key, OperationRow } from './operations.ts'
+import { freeJson } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /**
@@ -28,8 +29,7 @@ export const nextOperation = statement<{ names: string[] }, OperationRow & { rea
        and not exists (select from sluice.disabled_operation d where d.name = o.name)
        and not exists (select from sluice.standstill)
    )
-   select c.*, to_json(c.created_at) #>> '{}' as created_text, clock_timestamp() as as_of,
-     current_setting('server_encoding') as encoding
+   select c.*, to_json(c.created_at) #>> '{}' as created_text, clock_timestamp() as as_of
    from candidate c
    left join sluice.tenant_share s on s.tenant = coalesce(c.tenant, '')
    where (c.ready or c.carvable)
@@ -64,7 +64,7 @@ export const refuse = statement<{ operation: OperationRow; error: ErrorRecord },
    select id
    from strange
    where sluice.end_operation(id, 'failed', $5::text::jsonb ->> 'message', $5::text::jsonb)`,
-  ({ operation: o, error }) => [o.id, o.table_name, o.cursor_columns, o.cursor_types, JSON.stringify(error)],
+  ({ operation: o, error }) => [o.id, o.table_name, o.cursor_columns, o.cursor_types, freeJson(error)],
 )
 
 /** Lets an operation wait for a person that came into the queue without one, though its definition asks for it. */

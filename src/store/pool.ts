@@ -11,8 +11,10 @@ import {
 } from './client.ts'
 import { prepared } from './statement.ts'
 import type { ClientOptions, Result, StoreConnection, Timeouts } from './connection.ts'
+import { valuesIn } from './free-text.ts'
 import { limitsText, settingsText, stateOf, type SessionState } from './settings.ts'
 import { isReadOnly, readOnly } from './sqlstate.ts'
+import { endsTransaction } from './transaction-end.ts'
 
 /** How to reach one database, and how patient to be with it. */
 export interface PoolOptions extends ClientOptions {
@@ -39,6 +41,8 @@ type Awaiting = Omit<pg.PoolConfig, 'onConnect'> & { onConnect(client: pg.Client
 /** A transaction in progress: run statements in it, all of them on one connection. */
 export interface Transaction extends StoreConnection {
   readonly purpose: string
+  /** Whether somebody's work in it has ended it, by COMMIT or ROLLBACK: what is sent now would commit by itself. */
+  isEnded(): boolean
 }
 
 /** A connection on which nothing is set yet. */
@@ -68,6 +72,7 @@ export class Pool implements StoreConnection {
   #pooled: boolean | undefined
   #refusesReadOnly = false
   #transactions = 0
+  #encoding = 'UTF8'
 
   constructor(options: PoolOptions) {
     this.schema = options.schema
@@ -149,17 +154,20 @@ export class Pool implements StoreConnection {
     const timeouts = { ...this.#options.timeouts, ...narrower }
     const limitMs = timeouts.statementMs + answerMarginMs
     const run = (text: string, values: unknown[]) => answer(client, this.#named(text, values), limitMs)
-    let [usable, over] = [false, false]
+    let [usable, over, ended] = [false, false, false]
     // Work that was left behind may go on; the connection is somebody else's by then.
     const query: Transaction['query'] = async (text, values) => {
       if (over) throw new Error('the transaction is over')
-      return run(text, values)
+      const result = await run(text, values)
+      ended ||= endsTransaction(text, result, client)
+      return result
     }
+    const isEnded = (): boolean => ended
     try {
       if (this.#pooled === true) this.#look(client, stateOf(await run(`${begin}; ${settingsText(timeouts, true)}`, [])))
       else if (Object.keys(narrower).length > 0) await run(`${begin}; ${limitsText(timeouts)}`, [])
       else await run(begin, [])
-      const result = await work({ schema: this.schema, purpose: this.#options.purpose, query })
+      const result = await work({ schema: this.schema, purpose: this.#options.purpose, query, isEnded })
       over = true
       await run('commit', [])
       usable = true
@@ -183,7 +191,8 @@ export class Pool implements StoreConnection {
   /** Behind a transaction pooler a session may have forgotten what was prepared in another. */
   #named(text: string, values: unknown[]): Query {
     const name = this.#pooled === true ? undefined : prepared.get(text)
-    return name === undefined ? { text, values } : { text, values, name }
+    const query = { text, values: valuesIn(this.#encoding, values) }
+    return name === undefined ? query : { ...query, name }
   }
 
   async #checkOut(): Promise<CheckedOut> {
@@ -212,6 +221,7 @@ export class Pool implements StoreConnection {
 
   /** Lets a connection to a server that cannot write be used once, or not at all. */
   #look(client: pg.ClientBase, state: SessionState): void {
+    this.#encoding = state.encoding
     if (state.read_only !== 'on' || this.#options.standby === true) return
     if (this.#refusesReadOnly) throw readOnly(state)
     this.#readOnly.add(client)

@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Claim } from './batches.ts'
 import type { Key } from './operations.ts'
+import { freeJson } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /** A range of keys that could not be processed, mostly one row. */
@@ -46,7 +47,7 @@ export const isolate = statement<
    select (o.rows_quarantined + m.rows_quarantined)::int as total, o.quarantine_limit
    from moved m
    join sluice.operation o on o.id = m.operation_id`,
-  (p) => [p.batchId, p.nonce, p.id, p.lower, p.upper, p.rows, JSON.stringify(p.error), p.fingerprint],
+  (p) => [p.batchId, p.nonce, p.id, p.lower, p.upper, p.rows, freeJson(p.error), p.fingerprint],
 )
 
 /** What is quarantined of an operation and not retried yet. */

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../std/error-record.ts'
+import { freeJson } from './free-text.ts'
 import { list, statement } from './statement.ts'
 
 /** Who runs an interval of which reconciler. */
@@ -86,7 +87,7 @@ export const finish = statement<ReconcilerClaim & ReconcilerCount & { error: Err
    set nonce = null, finished_at = clock_timestamp(), found = $3, enqueued = $4, error = $5
    where name = $1 and nonce = $2
    returning name`,
-  (p) => [p.name, p.nonce, p.found, p.enqueued, p.error === null ? null : JSON.stringify(p.error)],
+  (p) => [p.name, p.nonce, p.found, p.enqueued, p.error === null ? null : freeJson(p.error)],
 )
 
 /** A reconciler as it stands. */

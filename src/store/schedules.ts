@@ -1,3 +1,4 @@
+import { freeText } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /** A schedule as it is stored. */
@@ -176,7 +177,7 @@ export const settle = statement<NewTick, { tick: Date }>(
    )
    select tick
    from settled`,
-  (t) => [t.schedule, t.tick, t.outcome, t.reason, t.job_id, t.operation_id, t.missed, t.actor],
+  (t) => [t.schedule, t.tick, t.outcome, freeText(t.reason), t.job_id, t.operation_id, t.missed, t.actor],
 )
 
 /** Says that ticks up to this one are settled. */

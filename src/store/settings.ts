@@ -39,6 +39,8 @@ const needed = {
 export interface SessionState {
   read_only: 'on' | 'off'
   standby: boolean
+  /** How the database stores texts: `UTF8` has every character. */
+  encoding: string
 }
 
 /**
@@ -51,12 +53,13 @@ export function settingsText(timeouts: Timeouts, local: boolean): string {
     select ${all.join(', ')},
       case when current_setting('transaction_timeout', true) is not null
         then ${setting('transaction_timeout', '0', local)} end,
-      current_setting('transaction_read_only') as read_only, pg_is_in_recovery() as standby`
+      current_setting('transaction_read_only') as read_only, pg_is_in_recovery() as standby,
+      current_setting('server_encoding') as encoding`
 }
 
 /** What the last of these statements gave: of several in one text `pg` gives a list of results. */
 export function stateOf(results: unknown): SessionState {
-  return (results as Result<SessionState>[]).at(-1)?.rows[0] ?? { read_only: 'off', standby: false }
+  return (results as Result<SessionState>[]).at(-1)?.rows[0] ?? { read_only: 'off', standby: false, encoding: 'UTF8' }
 }
 
 /** The statement that sets the limits of one transaction. */

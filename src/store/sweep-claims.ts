@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../std/error-record.ts'
+import { freeJson, FreeText } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /** A key as the database writes it, one text per column. */
@@ -110,6 +111,12 @@ export interface FailedRow {
   quarantine: boolean
 }
 
+/** Their errors are words for people; their keys must stay what they are. */
+const failures = (rows: readonly FailedRow[]): FreeText =>
+  new FreeText((plain) =>
+    JSON.stringify(rows.map((row) => ({ ...row, error: JSON.parse(plain(JSON.stringify(row.error))) as ErrorRecord }))),
+  )
+
 /** Records failed attempts of claims that are still the owner's. */
 export const failClaims = statement<ClaimOwner & { rows: readonly FailedRow[] }, { key: string[] }>(
   'sweep.fail',
@@ -121,7 +128,7 @@ export const failClaims = statement<ClaimOwner & { rows: readonly FailedRow[] },
    where c.sweep = $1 and c.worker_id = $2 and c.nonce = $3
      and c.key = array(select jsonb_array_elements_text(r -> 'key'))
    returning c.key`,
-  ({ sweep, workerId, nonce, rows }) => [sweep, workerId, nonce, JSON.stringify(rows)],
+  ({ sweep, workerId, nonce, rows }) => [sweep, workerId, nonce, failures(rows)],
 )
 
 /** Isolates a row that cannot be taken over, if its claim is still the one that was seen. `died`: so did its worker. */
@@ -137,7 +144,7 @@ export const quarantineClaim = statement<
      and nonce = $3
      and quarantined_at is null
    returning key`,
-  ({ sweep, key, nonce, error, died }) => [sweep, JSON.stringify(key), nonce, JSON.stringify(error), died],
+  ({ sweep, key, nonce, error, died }) => [sweep, JSON.stringify(key), nonce, freeJson(error), died],
 )
 
 /** Gives rows back that are still the owner's, to be offered again at once. */

@@ -1,3 +1,4 @@
+import { freeText } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /** What there is to know before looking for rows. */
@@ -69,7 +70,7 @@ export const holdSweep = statement<SweepHold, { held_until: Date | null; release
      returning c.key
    )
    select (select held_until from held) as held_until, (select count(*)::int from released) as released`,
-  ({ name, reason, forMs, owner }) => [name, reason, forMs, owner?.workerId ?? null, owner?.nonce ?? null],
+  ({ name, reason, forMs, owner }) => [name, freeText(reason), forMs, owner?.workerId ?? null, owner?.nonce ?? null],
 )
 
 /** Lets nothing of a sweep wait for another attempt. After {@link wantSweep}: what a hold gave back before is seen. */

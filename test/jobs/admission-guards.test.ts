@@ -52,6 +52,41 @@ test('two that let jobs in under the same key at once do not exceed its limit', 
   expect(await states(db)).toEqual([4, 1, 1])
 })
 
+test('two that let jobs in under the same key do not exceed its limit, also where its lock has a row already', async () => {
+  await using db = await testDatabase()
+  await using store = await openStore(db)
+  await admit(store.control, { keys: ['k'] })
+  await withBlocked(db, 3)
+  await using other = await openClient(db.url)
+  await other.query('begin')
+  await other.query('lock table sluice.job in share mode')
+  await other.query(`select sluice.admit_jobs(array[hashtextextended('k', 0)])`)
+
+  const admitted = admit(store.control, { keys: ['k'] })
+  await overOrWaiting(db, admitted)
+  await other.query('commit')
+
+  expect(await admitted).toBe(0)
+})
+
+test('whoever waits for the lock of one key holds none that comes later', async () => {
+  await using db = await testDatabase()
+  // By their hashes, the places of these keys are 7 and 5.
+  const [seven, five] = [7, 65_536 + 5]
+  await db.query('select sluice.admit_jobs($1::bigint[])', [[seven, five]])
+  await using first = await openClient(db.workerUrl)
+  await first.query('begin')
+  await first.query('select sluice.admit_jobs($1::bigint[])', [[five]])
+  await using second = await openClient(db.workerUrl)
+
+  const both = second.query('select sluice.admit_jobs($1::bigint[])', [[seven, five]])
+
+  expect(await overOrWaiting(db, both)).toBe('waiting')
+  expect(await db.query('select place from sluice.job_key_turn where place = 7 for update nowait')).toHaveLength(1)
+  await first.query('commit')
+  await both
+})
+
 test('a keyed job ends and lets the next one in by the same commit', async () => {
   await using db = await testDatabase()
   await using worker = jobWorker(db, [keyed], {}, patient)

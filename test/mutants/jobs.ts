@@ -6,6 +6,7 @@ import { jobEnqueue } from './jobs/enqueue.ts'
 import { jobKeys } from './jobs/keys.ts'
 import { jobOwnership } from './jobs/ownership.ts'
 import { jobRecovery } from './jobs/recovery.ts'
+import { jobTransactions } from './jobs/transactions.ts'
 
 /** Guards of jobs. */
 export const jobs: readonly Mutant[] = [
@@ -16,4 +17,5 @@ export const jobs: readonly Mutant[] = [
   ...jobOwnership,
   ...jobEnqueue,
   ...jobCosts,
+  ...jobTransactions,
 ]

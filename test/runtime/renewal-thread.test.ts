@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { MessageChannel } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
-import type { RenewalOrder } from '../../src/runtime/renewal-thread.ts'
-import { openRenewal } from '../../src/runtime/renewal-thread.ts'
+import { boardBytes } from '../../src/runtime/lease-board.ts'
+import { openRenewal, type RenewalOrder, type ToRenewal } from '../../src/runtime/renewal-thread.ts'
+import { Renewer } from '../../src/runtime/renewer.ts'
 import { testDatabase } from '../support/database.ts'
 import { drained, startedWorker } from '../support/jobs.ts'
 
@@ -25,4 +29,23 @@ test('when the thread that extends leases dies, all workers of the process stop,
   await third.jobs.enqueue(noop)
   await drained(db)
   expect(third.events.count('warning')).toBe(0)
+})
+
+test('a worker that has left before its thread began is not brought back by it', async () => {
+  await using db = await testDatabase()
+  const row = { id: randomUUID(), host: 'host', pid: 1, version: '1', operations: [], jobs: [], sweeps: [] }
+  const timeouts = { statementMs: 60_000, lockMs: 60_000, idleInTransactionMs: 60_000 }
+  const order: RenewalOrder = {
+    database: { url: db.workerUrl, schema: 'sluice', timeouts },
+    worker: { ...row, queues: [], concurrency: 1 },
+    board: new SharedArrayBuffer(boardBytes),
+    leaseMs: 60_000,
+    noProgressMs: 60_000,
+  }
+  const { port1: worker, port2: thread } = new MessageChannel()
+  worker.postMessage({ kind: 'stop' } satisfies ToRenewal)
+  await new Renewer(order, thread).run()
+  expect(await db.value('select count(*)::int from sluice.worker')).toBe(0)
+  worker.close()
+  await once(thread, 'close')
 })

@@ -89,7 +89,8 @@ const expected: Record<string, { functions: readonly string[]; tables: Record<st
       ...all('sd', 'inbox_difference job_batch job_batch_addition job_batch_callback'),
       ...all(
         'siu',
-        'batch_history claim_turn operation_summary quarantine reconciler recurring_mark schedule tenant_share',
+        `alert_turn batch_history claim_turn operation_summary quarantine reconciler recurring_mark schedule
+        tenant_share`,
       ),
       ...all('sid', 'job_dead operation_history'),
       ...all('sud', 'inbox_key'),

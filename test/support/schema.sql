@@ -14,6 +14,11 @@ table alert
   constraint alert_pkey PRIMARY KEY (rule, subject)
   constraint alert_severity_check CHECK ((severity = ANY (ARRAY['warning'::text, 'critical'::text])))
   CREATE UNIQUE INDEX alert_pkey ON sluice.alert USING btree (rule, subject)
+table alert_turn
+  id boolean not null default true
+  constraint alert_turn_id_check CHECK (id)
+  constraint alert_turn_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX alert_turn_pkey ON sluice.alert_turn USING btree (id)
 table audit
   id bigint not null
   at timestamp with time zone not null default clock_timestamp()
@@ -297,6 +302,10 @@ table job_history partition by RANGE (finished_at)
   attempt smallint not null
   CREATE INDEX job_history_brin ON ONLY sluice.job_history USING brin (id, finished_at) WITH (pages_per_range='16')
   CREATE INDEX job_history_finished_at_idx ON ONLY sluice.job_history USING btree (finished_at)
+table job_key_turn
+  place integer not null
+  constraint job_key_turn_pkey PRIMARY KEY (place)
+  CREATE UNIQUE INDEX job_key_turn_pkey ON sluice.job_key_turn USING btree (place)
 table job_lock with {autovacuum_vacuum_scale_factor=0.02,autovacuum_vacuum_threshold=1000}
   hash uuid not null
   job_id bigint not null
@@ -494,6 +503,11 @@ table operation_summary
   constraint operation_summary_pkey PRIMARY KEY (id)
   CREATE INDEX operation_summary_finished_idx ON sluice.operation_summary USING btree (finished_at)
   CREATE UNIQUE INDEX operation_summary_pkey ON sluice.operation_summary USING btree (id)
+table partition_turn
+  id boolean not null default true
+  constraint partition_turn_id_check CHECK (id)
+  constraint partition_turn_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX partition_turn_pkey ON sluice.partition_turn USING btree (id)
 table quarantine partition by RANGE (quarantined_at)
   id uuid not null
   operation_id uuid not null
@@ -785,6 +799,8 @@ function job_priority(name text) returns smallint
 function join_job_batch(p_id bigint, p_member bigint) returns sluice.job_batch set {"search_path=pg_catalog, pg_temp"}
 function lock_claims() returns void set {"search_path=pg_catalog, pg_temp"}
 function lock_job_batch(p_id bigint) returns text security definer set {"search_path=pg_catalog, pg_temp"}
+function lock_job_keys(keys bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
+function lock_partitions() returns void set {"search_path=pg_catalog, pg_temp"}
 function may_start(p_hash uuid, p_job_id bigint) returns boolean set {"search_path=pg_catalog, pg_temp"}
 function mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function old_partitions(parent text, days integer, keep_days integer) returns TABLE(child text, day date) set {"search_path=pg_catalog, pg_temp"}

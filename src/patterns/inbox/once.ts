@@ -24,6 +24,7 @@ import { onTransaction, type Connection, type StoreConnection } from '../../stor
 import type { Database } from '../../store/database.ts'
 import * as store from '../../store/inbox-once.ts'
 import { classify } from '../../store/sqlstate.ts'
+import { transactionEnded } from '../../store/transaction-end.ts'
 import { hashOf } from './key.ts'
 import { Lines } from './lines.ts'
 
@@ -110,7 +111,7 @@ async function alone(task: Task, pool: Database['work']): Promise<unknown> {
         const stored = await takeOrRead(tx, order)
         if (stored !== 'none') return valueOf(stored)
         began = true
-        const result = await perform(tx, task)
+        const result = await perform(tx, task, () => tx.isEnded())
         committing = true
         return result
       })
@@ -152,9 +153,21 @@ async function takeOrRead(connection: StoreConnection, order: Order): Promise<St
   }
 }
 
-async function perform(connection: StoreConnection, { order, work }: Task): Promise<unknown> {
-  const tx: Connection = { query: (text, values) => connection.query(text, values) }
-  const result = checkResult(order, await work({ tx }))
+async function perform(
+  connection: StoreConnection,
+  { order, work }: Task,
+  isEnded: () => boolean = () => false,
+): Promise<unknown> {
+  const tx: Connection = {
+    async query(text, values) {
+      if (isEnded()) throw endedBy(order)
+      return connection.query(text, values)
+    },
+  }
+  const returned = await work({ tx })
+  // The result would commit by itself, whatever became of the changes.
+  if (isEnded()) throw endedBy(order)
+  const result = checkResult(order, returned)
   await store.storeResult(connection, { ...order, result })
   return valueOf({ result: result === null ? null : (JSON.parse(result) as Json) })
 }
@@ -229,6 +242,10 @@ function checkOrder(key: string, options: OnceOptions): Order {
     message: `once ${quoted(key)} cannot be done: ${problem}.`,
     details: { problem },
   })
+}
+
+function endedBy({ key }: Order): SluiceError {
+  return transactionEnded(`The work of once ${quoted(key)}`, 'no result is stored')
 }
 
 function insideItself({ key }: Order): SluiceError {

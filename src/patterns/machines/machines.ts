@@ -20,7 +20,7 @@
 import { SluiceError } from '../../errors.ts'
 import type { EnqueuedJob } from '../../jobs/definition.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
-import type { Connection } from '../../store/connection.ts'
+import { onTransaction, type Connection } from '../../store/connection.ts'
 import type { Database } from '../../store/database.ts'
 import { canBeKey, checkStatePlace, moveState, readState, type RowInState } from '../../targets/state.ts'
 import { tallyStates, type Tally } from '../../targets/tally.ts'
@@ -138,10 +138,12 @@ export class Machines {
     work: (connection: Connection) => Promise<T>,
   ): Promise<T> {
     const { work: pool } = await this.#deps.database()
+    const transaction = tx === undefined ? undefined : onTransaction(tx, pool.schema)
     // A check that fails would end the caller's transaction with it.
     await this.#check(machine, pool)
-    if (tx !== undefined && !(await canBeKey(pool, machine.place, String(key)))) throw notFound(machine, key)
-    return tx === undefined ? pool.transaction(work) : work(tx)
+    if (transaction === undefined) return pool.transaction(work)
+    if (!(await canBeKey(pool, machine.place, String(key)))) throw notFound(machine, key)
+    return work(transaction)
   }
 
   async #check(machine: MachineDefinition, connection: Connection): Promise<void> {

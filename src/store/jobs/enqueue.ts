@@ -111,7 +111,7 @@ class Places {
   }
 }
 
-/** So many keys in one statement: each takes a place in the lock table of the server, which all sessions share. */
+/** How many keys go into one statement. It holds the locks of all of them, and others wait for some of these. */
 const keysAtOnce = 500
 
 /** Readies parked jobs of these keys, as far as the limits allow; gives how many. */

@@ -1,5 +1,6 @@
 import type { ErrorRecord } from '../../std/error-record.ts'
 import type { StoreConnection } from '../connection.ts'
+import { freeJson } from '../free-text.ts'
 import { list, statement } from '../statement.ts'
 
 /**
@@ -109,7 +110,7 @@ export const postpone = statement<{ setbacks: readonly Setback[]; workerId: stri
    )
    select id, key_hash::text as key
    from failed`,
-  ({ setbacks, workerId }) => [JSON.stringify(setbacks), workerId],
+  ({ setbacks, workerId }) => [freeJson(setbacks), workerId],
 )
 
 /** An end other than success. */
@@ -154,7 +155,7 @@ export const bury = statement<{ burials: readonly Burial[]; workerId: string }, 
    )
    select id, key_hash::text as key, batch_id, outcome
    from gone`,
-  ({ burials, workerId }) => [JSON.stringify(burials), workerId],
+  ({ burials, workerId }) => [freeJson(burials), workerId],
 )
 
 /** Readies parked jobs behind jobs that have just left their key; in the transaction in which they left. */

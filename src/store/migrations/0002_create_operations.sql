@@ -127,6 +127,28 @@ begin
 end
 $$;
 
+-- One row, which is only ever locked, by those who create partitions. An advisory lock would do the same, but any login
+-- of the server can take one, and then nobody could create any: in the end, nothing could be written to history.
+create table sluice.partition_turn (
+  id boolean primary key default true check (id)
+);
+insert into sluice.partition_turn default values;
+
+-- Whoever creates partitions holds this lock until he commits.
+create function sluice.lock_partitions() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from sluice.partition_turn where id for update;
+  if not found then
+    -- A restore that left out the data of this table. Without the row nobody would wait for anybody.
+    insert into sluice.partition_turn default values on conflict do nothing;
+    perform from sluice.partition_turn where id for update;
+  end if;
+end
+$$;
+
 -- Creates the partitions of tables for this day or week, and for the next ones.
 create function sluice.create_partitions(parents text[], days integer, ahead integer) returns integer
 language plpgsql
@@ -137,7 +159,7 @@ declare
   parent text;
   created integer := 0;
 begin
-  perform pg_advisory_xact_lock(hashtextextended('sluice.create_partitions', 0));
+  perform sluice.lock_partitions();
   foreach parent in array parents loop
     for nth in 0 .. ahead loop
       created := created + sluice.create_partition(parent, today + nth * days * interval '1 day', days);

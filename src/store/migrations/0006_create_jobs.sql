@@ -184,6 +184,33 @@ begin
 end
 $$;
 
+-- Rows that are only ever locked, by those who decide about keys. Each key has one of 65,536 places, by its hash, and a
+-- row is made when its place is first locked. An advisory lock would do the same, but any login of the server can take
+-- one, and with it keep the jobs of a key from starting and from ending. No role has a right to this table: only
+-- functions lock its rows. Keys that share a place wait for each other for the end of a transaction, and no longer.
+create table sluice.job_key_turn (
+  place integer primary key
+);
+
+-- Locks the places of keys until the end of the transaction. In the order of places, so that two who lock the same ones
+-- cannot wait for each other; for the same reason it is called once in a transaction, as the last thing in it.
+create function sluice.lock_job_keys(keys bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  p integer;
+begin
+  for p in select distinct (k & 65535)::integer from unnest(keys) k where k is not null order by 1 loop
+    perform from sluice.job_key_turn where place = p for no key update;
+    if not found then
+      insert into sluice.job_key_turn (place) values (p) on conflict do nothing;
+      perform from sluice.job_key_turn where place = p for no key update;
+    end if;
+  end loop;
+end
+$$;
+
 -- Readies the heads of keys that have room. Whoever decides about a key holds its lock, and counts what is there:
 -- nothing is kept that could leak. Gives the number of jobs that became ready.
 create function sluice.admit_jobs(keys bigint[]) returns integer
@@ -201,9 +228,8 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     return 0;
   end if;
-  -- In one order, so that two who admit the same keys cannot wait for each other.
+  perform sluice.lock_job_keys(keys);
   for k in select distinct key_hash from unnest(keys) key_hash where key_hash is not null order by 1 loop
-    perform pg_advisory_xact_lock(hashtextextended('sluice.job_key', k));
     select j.key_limit - (select count(*) from sluice.job l where l.key_hash = k and l.state = 4)
     into room
     from sluice.job j

@@ -364,6 +364,13 @@ create table sluice.alert (
   primary key (rule, subject)
 );
 
+-- One row, which is only ever locked, by whoever judges. An advisory lock would do the same, but any login of the server
+-- can take one, and then nobody would judge; this row needs the rights of a worker.
+create table sluice.alert_turn (
+  id boolean primary key default true check (id)
+);
+insert into sluice.alert_turn default values;
+
 -- Who did what, from where and why: one row in the transaction of each act of a person. Written once, and kept until it
 -- is older than the retention.
 create table sluice.audit (

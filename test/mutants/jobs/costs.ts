@@ -102,7 +102,19 @@ export const jobCosts: readonly Mutant[] = [
     name: 'all-workers-look',
     breaks: 'one job costs a few claims: who has looked does not tell the others that nothing is left',
     edits: [{ file: 'src/jobs/crew.ts', from: '      this.#claims.tellOthers(left, contested)\n', to: '' }],
-    caughtBy: { file: hints, test: 'one job costs a few claims, however many workers hear of it' },
+    caughtBy: {
+      file: hints,
+      test: 'a worker tells the others that it has left nothing, and stays asleep when another one has',
+    },
+  },
+  {
+    name: 'told-worker-looks',
+    breaks: 'one job costs a few claims: a worker looks although another one has left nothing',
+    edits: [{ file: 'src/jobs/hints.ts', from: 'this.close(hint.id)', to: 'this.open(hint.id)' }],
+    caughtBy: {
+      file: hints,
+      test: 'not when new jobs are in queues that it does not serve, or when workers of another group have looked',
+    },
   },
   {
     name: 'later-hint-forgotten',

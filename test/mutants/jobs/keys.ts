@@ -86,8 +86,50 @@ export const jobKeys: readonly Mutant[] = [
   {
     name: 'admission-not-locked',
     breaks: 'no more jobs of a key run at once than its limit: two that let jobs in do not see each other',
-    edits: [{ file: schema, from: "perform pg_advisory_xact_lock(hashtextextended('sluice.job_key', k));", to: '' }],
+    edits: [{ file: schema, from: 'perform sluice.lock_job_keys(keys);', to: '' }],
+    caughtBy: {
+      file: admission,
+      test: 'two that let jobs in under the same key do not exceed its limit, also where its lock has a row already',
+    },
+  },
+  {
+    name: 'key-place-not-made',
+    breaks: 'no more jobs of a key run at once than its limit: a key whose lock has no row yet is not locked',
+    edits: [
+      {
+        file: schema,
+        from: 'insert into sluice.job_key_turn (place) values (p) on conflict do nothing;',
+        to: '',
+      },
+    ],
     caughtBy: { file: admission, test: 'two that let jobs in under the same key at once do not exceed its limit' },
+  },
+  {
+    name: 'key-places-out-of-order',
+    breaks: 'two that let jobs in never wait for each other for good: they lock keys in the order of their hashes',
+    edits: [
+      {
+        file: schema,
+        from: 'for p in select distinct (k & 65535)::integer from unnest(keys) k where k is not null order by 1 loop',
+        to: 'for p in select (k & 65535)::integer from unnest(keys) k where k is not null order by k loop',
+      },
+    ],
+    caughtBy: { file: admission, test: 'whoever waits for the lock of one key holds none that comes later' },
+  },
+  {
+    name: 'key-locked-by-anybody',
+    breaks: 'only functions of ours lock keys: any login can keep jobs with a key from starting',
+    edits: [
+      {
+        file: schema,
+        from: 'perform sluice.lock_job_keys(keys);',
+        to: "perform sluice.lock_job_keys(keys);\n  perform pg_advisory_xact_lock(hashtextextended('sluice.job_key', k)) from unnest(keys) k;",
+      },
+    ],
+    caughtBy: {
+      file: 'test/store/advisory-locks.test.ts',
+      test: 'a login that holds advisory locks keeps no job with a concurrency key from being let in',
+    },
   },
   {
     name: 'ending-admits-nobody',

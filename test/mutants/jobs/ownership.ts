@@ -180,11 +180,11 @@ export const jobOwnership: readonly Mutant[] = [
   },
   {
     name: 'keys-let-in-at-once',
-    breaks: 'jobs with keys are let in however many keys there are: one statement takes a lock for each',
+    breaks: 'jobs with keys are let in however many keys there are: one statement holds the locks of all',
     edits: [{ file: 'src/store/jobs/enqueue.ts', from: 'const keysAtOnce = 500', to: 'const keysAtOnce = 1e6' }],
     caughtBy: {
       file: turn,
-      test: 'many keys are let in a few at a time, so that they never fill the lock table of the server',
+      test: 'many keys are let in a few at a time, so that others wait for few of them',
     },
   },
   {
@@ -227,6 +227,21 @@ export const jobOwnership: readonly Mutant[] = [
     caughtBy: {
       file: 'test/patterns/batches/bad-input.test.ts',
       test: 'sluice.open_job_batch refuses {"onComplete": {"job": "a b"}}, and writes nothing',
+    },
+  },
+  {
+    name: 'worker-brought-back',
+    breaks: 'a worker that has left is gone: its thread, which starts late, writes its row again',
+    edits: [
+      {
+        file: 'src/runtime/renewer.ts',
+        from: 'sent !== undefined; sent = receiveMessageOnPort(port)',
+        to: 'sent === null; sent = receiveMessageOnPort(port)',
+      },
+    ],
+    caughtBy: {
+      file: 'test/runtime/renewal-thread.test.ts',
+      test: 'a worker that has left before its thread began is not brought back by it',
     },
   },
 ]

@@ -116,9 +116,9 @@ export const tables: readonly Mutant[] = [
     breaks: 'a row that fails is isolated: its error has letters that the database cannot store',
     edits: [
       {
-        file: 'src/operations/batch-run.ts',
-        from: "encoding === 'UTF8' ? record : plainRecord(record)",
-        to: "encoding === '' ? plainRecord(record) : record",
+        file: 'src/store/quarantine.ts',
+        from: 'p.rows, freeJson(p.error)',
+        to: 'p.rows, JSON.stringify(p.error)',
       },
     ],
     caughtBy: inOperations('encoding', 'an error is kept in a database that cannot store its text'),

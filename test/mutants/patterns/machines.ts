@@ -197,11 +197,31 @@ export const machines: readonly Mutant[] = [
     edits: [
       {
         file: 'src/patterns/machines/machines.ts',
-        from: 'if (tx !== undefined && !(await canBeKey(',
+        from: 'if (!(await canBeKey(',
         to: 'if (tx === null && !(await canBeKey(',
       },
     ],
     caughtBy: { file: healing, test: "a key that cannot be one leaves the caller's transaction alive" },
+  },
+  {
+    name: 'machine-moved-outside-transaction',
+    breaks: 'what is given as a transaction is one: a row is moved on a pool, and stays so when its job is refused',
+    edits: [
+      {
+        file: 'src/patterns/machines/machines.ts',
+        from: 'onTransaction(tx, pool.schema)',
+        to: '{ query: (text: string, values: unknown[]) => tx.query(text, values) }',
+      },
+      {
+        file: 'src/patterns/machines/machines.ts',
+        from: 'import { onTransaction, type Connection }',
+        to: 'import type { Connection }',
+      },
+    ],
+    caughtBy: {
+      file: 'test/jobs/outside-transactions.test.ts',
+      test: 'machines.advance refuses a pool, and records nothing',
+    },
   },
   {
     name: 'reconciler-ties-cut',

@@ -10,6 +10,7 @@ const failedOperations: Mutant['caughtBy'] = {
   file: 'test/observe/alerts/failed-operations.test.ts',
   test: 'an operation that fails raises an alert and a metric, until it is taken up again',
 }
+const advisory = 'test/store/advisory-locks.test.ts'
 
 /** Guards of what people are told: the audit and alerts. */
 export const reports: readonly Mutant[] = [
@@ -222,5 +223,60 @@ export const reports: readonly Mutant[] = [
       { file: 'src/operations/chores.ts', from: '      if (due) await forget(deps)\n', to: '      void forget\n' },
     ],
     caughtBy: { file: retention, test: 'two years are kept where nothing else is said' },
+  },
+  {
+    name: 'alerts-locked-by-anybody',
+    breaks: 'only workers can keep workers from judging alerts: any login can take the lock',
+    edits: [
+      {
+        file: 'src/store/alerts.ts',
+        from: 'select exists (select from made union all select from taken) as locked`',
+        to: `select pg_try_advisory_xact_lock(hashtextextended('sluice.alert', 0))
+     and exists (select from made union all select from taken) as locked\``,
+      },
+    ],
+    caughtBy: { file: advisory, test: 'a login that holds advisory locks keeps nobody from judging alerts' },
+  },
+  {
+    name: 'alert-turn-not-made-again',
+    breaks: 'alerts are judged after a restore: a row that it has left out is not made again, and nobody gets the lock',
+    edits: [
+      {
+        file: 'src/store/alerts.ts',
+        from: 'insert into sluice.alert_turn default values on conflict do nothing returning id',
+        to: 'select id from sluice.alert_turn where false',
+      },
+    ],
+    caughtBy: {
+      file: advisory,
+      test: 'alerts are judged also after a restore that has left out the row that is locked',
+    },
+  },
+  {
+    name: 'partitions-locked-by-anybody',
+    breaks: 'only workers can keep workers from creating partitions: any login can take the lock',
+    edits: [
+      {
+        file: 'src/store/migrations/0002_create_operations.sql',
+        from: 'perform sluice.lock_partitions();',
+        to: "perform pg_advisory_xact_lock(hashtextextended('sluice.create_partitions', 0));",
+      },
+    ],
+    caughtBy: { file: advisory, test: 'a login that holds advisory locks keeps nobody from creating partitions' },
+  },
+  {
+    name: 'partition-turn-not-made-again',
+    breaks: 'partitions are created one after the other: nobody waits where a restore has left out the row',
+    edits: [
+      {
+        file: 'src/store/migrations/0002_create_operations.sql',
+        from: 'insert into sluice.partition_turn default values on conflict do nothing;',
+        to: '',
+      },
+    ],
+    caughtBy: {
+      file: advisory,
+      test: 'partitions are created one after the other also after a restore that has left out the row that is locked',
+    },
   },
 ]

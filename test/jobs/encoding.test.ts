@@ -1,0 +1,115 @@
+// Errors and reasons with characters that the database cannot store: what happened must be written down all the same.
+import { expect, test } from 'vitest'
+import { cancel, defineJob, planned, retryOn, snooze, Sluice, type JobDefinition } from '../../src/index.ts'
+import { jobProfile } from '../support/jobs.ts'
+import { latinDatabase } from '../support/latin.ts'
+import { until } from '../support/wait.ts'
+
+const soon = { wait: 20 } as const
+
+/** A worker on a database that stores the letters of western Europe and no others. */
+async function latinWorker(
+  jobs: readonly JobDefinition[],
+): Promise<AsyncDisposable & { sluice: Sluice; value(text: string): Promise<unknown>; drained(): Promise<void> }> {
+  const db = await latinDatabase()
+  const sluice = new Sluice({ ...jobProfile(), database: db.url, jobs })
+  await sluice.migrate()
+  await sluice.start()
+  return {
+    sluice,
+    value: db.value,
+    drained: () => until('all jobs ended', async () => (await db.value('select count(*)::int from sluice.job')) === 0),
+    async [Symbol.asyncDispose]() {
+      await sluice.stop()
+      await db[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test.each([false, true])(
+  'a job whose error cannot be stored as it is is tried again; in a transaction: %s',
+  async (transaction) => {
+    const perform = ({ job }: { job: { attempt: number } }): void => {
+      if (job.attempt === 1) throw new RangeError('строка costs 5 €, très cher')
+    }
+    const spec = { name: 'flaky', retry: { attempts: 3, ...soon }, perform } as const
+    const flaky = transaction ? defineJob({ ...spec, transaction: true }) : defineJob(spec)
+    await using at = await latinWorker([flaky])
+    const { id } = await at.sluice.jobs.enqueue(flaky)
+
+    await at.drained()
+
+    expect(await at.sluice.jobs.get(id)).toMatchObject({ state: 'succeeded', attempt: 2 })
+    expect(await at.value(`select error ->> 'message' from sluice.job_attempt`)).toBe('?????? costs 5 ?, très cher')
+  },
+)
+
+test('failures by a rule whose name cannot be stored are counted', async () => {
+  class Ошибка extends Error {}
+  const bad = defineJob({
+    name: 'bad',
+    onError: [retryOn(Ошибка, { attempts: 2, ...soon })],
+    perform() {
+      throw new Ошибка('нет')
+    },
+  })
+  await using at = await latinWorker([bad])
+  const { id } = await at.sluice.jobs.enqueue(bad)
+
+  await at.drained()
+
+  expect(await at.sluice.jobs.get(id)).toMatchObject({ state: 'dead', attempt: 2, error: { message: '???' } })
+})
+
+test('reasons that a handler gives are kept as far as they can be stored', async () => {
+  const waiting = defineJob({
+    name: 'waiting',
+    perform: ({ job }) =>
+      job.enqueuedAt.getTime() > Date.now() - 60_000 && snoozed.size === snoozed.add(job.id).size
+        ? cancel('не нужно')
+        : snooze(20, 'позже'),
+  })
+  const snoozed = new Set<number>()
+  await using at = await latinWorker([waiting])
+  const { id } = await at.sluice.jobs.enqueue(waiting)
+
+  await at.drained()
+
+  expect(await at.sluice.jobs.get(id)).toMatchObject({ state: 'cancelled' })
+  expect(await at.value(`select json_agg(reason order by at) from sluice.job_attempt`)).toEqual(['?????', '?? ?????'])
+})
+
+test('a member of a batch of jobs whose error cannot be stored as it is dies and is counted', async () => {
+  const bad = defineJob({
+    name: 'bad',
+    retry: false,
+    perform() {
+      throw new Error('нет')
+    },
+  })
+  const good = defineJob({ name: 'good', perform: () => undefined })
+  await using at = await latinWorker([bad, good])
+  const { id } = await at.sluice.batches.run([planned(bad), planned(good)])
+
+  await at.drained()
+
+  expect(await at.sluice.batches.get(id)).toMatchObject({ succeeded: 1, failed: 1 })
+  expect(await at.value('select outcome from sluice.job_dead')).toBe('dead')
+})
+
+test('what a caller gives and the database cannot store is refused, and nobody else with it', async () => {
+  const plain = defineJob({
+    name: 'plain',
+    args: undefined,
+    perform: () => undefined,
+  } as never) as JobDefinition<unknown>
+  await using at = await latinWorker([plain])
+
+  const results = await Promise.allSettled([
+    at.sluice.jobs.enqueue(plain, undefined, { tags: ['a'] }),
+    at.sluice.jobs.enqueue(plain, undefined, { tags: ['тег'] }),
+    at.sluice.jobs.enqueue(plain, undefined, { tags: ['b'] }),
+  ])
+
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+})
