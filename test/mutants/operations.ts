@@ -4,8 +4,10 @@ import { connections } from './operations/connections.ts'
 import { endings } from './operations/endings.ts'
 import { errors } from './operations/errors.ts'
 import { fences } from './operations/fences.ts'
+import { plans } from './operations/plans.ts'
 import { starts } from './operations/starts.ts'
 import { subBatches } from './operations/sub-batches.ts'
+import { tables } from './operations/tables.ts'
 
 /** Guards of operations and their batches. */
 export const operations: readonly Mutant[] = [
@@ -14,6 +16,8 @@ export const operations: readonly Mutant[] = [
   ...claims,
   ...endings,
   ...starts,
+  ...plans,
+  ...tables,
   ...errors,
   ...connections,
 ]

@@ -57,5 +57,5 @@ const builtPath = (folder: string, file: string): string =>
 async function built(file: string, code: string): Promise<string> {
   if (!file.endsWith('.ts')) return code
   const { code: script } = await transform(code, { loader: 'ts', format: 'esm', sourcefile: basename(file) })
-  return script.replaceAll(/(from ['"]\.{1,2}\/[^'"]+)\.ts(['"])/g, '$1.js$2')
+  return script.replaceAll(/((?:from |import\()['"]\.{1,2}\/[^'"]+)\.ts(['"])/g, '$1.js$2')
 }

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import { Sluice } from '../../src/index.ts'
+import { Sluice, type SluiceConfig } from '../../src/index.ts'
 import {
   durabilityFindings,
   isolationFinding,
@@ -15,6 +15,7 @@ import { run, withDatabase } from '../support/cluster.ts'
 import { onClient, testDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
+import { setOddly } from '../support/odd-settings.ts'
 
 describe('each finding that is not fine says what to do', () => {
   const on = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' }
@@ -48,8 +49,8 @@ describe('each finding that is not fine says what to do', () => {
   })
 })
 
-const levels = async (database: string): Promise<Record<string, string>> => {
-  await using sluice = new Sluice({ database })
+const levels = async (database: string, config: SluiceConfig = {}): Promise<Record<string, string>> => {
+  await using sluice = new Sluice({ database, ...config })
   return Object.fromEntries((await sluice.doctor()).map(({ check, level, found }) => [check, `${level}: ${found}`]))
 }
 
@@ -110,10 +111,28 @@ test('each right that the script gives to a worker is missed when it is not ther
   expect(overlooked).toEqual([])
 })
 
+test('another isolation of the database or of the role is told, though our own sessions never have it', async () => {
+  await using db = await testDatabase()
+  expect((await levels(db.workerUrl))['isolation']).toBe('ok: transactions are read committed by default')
+  await setOddly(db, 'database', { default_transaction_isolation: `'repeatable read'` })
+  expect((await levels(db.workerUrl))['isolation']).toMatch(/^warning: transactions are repeatable read by default/)
+  await setOddly(db, 'role', { default_transaction_isolation: `'serializable'` })
+  expect((await levels(db.workerUrl))['isolation']).toMatch(/^warning: transactions are serializable by default/)
+})
+
 test('a pooler in between is told', async () => {
   await using db = await testDatabase()
   const upstream = new URL(db.url)
   await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
   proxy.pooling('transaction', { backends: 2 })
   expect((await levels(proxy.url(db.workerUrl)))['pooler']).toMatch(/^warning/)
+})
+
+test('a pooler is told, or not, as the configuration says', async () => {
+  await using db = await testDatabase()
+  expect((await levels(db.workerUrl, { pooler: 'transaction' }))['pooler']).toMatch(/^warning/)
+  const upstream = new URL(db.url)
+  await using proxy = await startFaultProxy({ host: upstream.hostname, port: Number(upstream.port) })
+  proxy.pooling('session', { backends: 9 })
+  expect((await levels(proxy.url(db.workerUrl), { pooler: 'none' }))['pooler']).toBe('ok: direct connection')
 })

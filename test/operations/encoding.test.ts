@@ -1,7 +1,9 @@
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import { defineOperation, Sluice } from '../../src/index.ts'
+import { EventLog } from '../support/events.ts'
 import { latinDatabase } from '../support/latin.ts'
+import { until } from '../support/wait.ts'
 import { testProfile } from '../support/worker.ts'
 import { ended } from '../support/working.ts'
 
@@ -20,8 +22,14 @@ test('an error is kept in a database that cannot store its text', async () => {
   await sluice.migrate()
   await db.value('create table counters (id int primary key, n int not null default 0)')
   await db.value('insert into counters (id) select generate_series(1, 20)')
+  const events = new EventLog()
+  sluice.onAny((event) => events.push(event))
   await sluice.start()
   const { id } = await sluice.operations.start(bad)
+  const failed = (): string[] =>
+    events.payloads('warning').flatMap(({ message }) => (message.includes('could not isolate') ? [message] : []))
+  await until('the row is isolated, or cannot be', () => events.count('batch.quarantined') + failed().length > 0)
+  expect(failed()).toEqual([])
   expect(await ended(sluice, id)).toMatchObject({
     state: 'finished_with_quarantine',
     rowsChanged: 19,

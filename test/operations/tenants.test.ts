@@ -65,27 +65,37 @@ function damaged(change: object): unknown {
   }
 }
 
+const notThat = 'it is not what an export gives'
+const notWhole = 'an operation in it is damaged or of another tenant'
+
 test.each([
-  ['nothing', null],
-  ['text', 'acme'],
-  ['another version', { version: 2, tenant: 'acme', operations: [] }],
-  ['no operations', { version: 1, tenant: 'acme' }],
+  ['nothing', null, notThat],
+  ['text', 'acme', notThat],
+  ['another version', { version: 2, tenant: 'acme', operations: [] }, 'its version is 2'],
+  ['no operations', { version: 1, tenant: 'acme' }, notThat],
   [
     'another tenant',
     { version: 1, tenant: 'acme', operations: [{ operation: { tenant: 'b' }, batches: [], quarantine: [] }] },
+    notWhole,
   ],
-  ['no object for an operation', { version: 1, tenant: 'acme', operations: [null] }],
-  ['an operation that is nothing', damaged({ operation: null })],
-  ['a batch that is nothing', damaged({ batches: [null] })],
-  ['a batch of another operation', damaged({ batches: [{ operation_id: 'b' }] })],
-  ['an operation without most of it', damaged({})],
-  ['an operation with another id than can be', damaged({ operation: { tenant: 'acme', id: 'x' } })],
-])('%s is not taken in, and the reason is told', async (_, moved) => {
+  ['no object for an operation', { version: 1, tenant: 'acme', operations: [null] }, notWhole],
+  ['an operation that is nothing', damaged({ operation: null }), notWhole],
+  ['a batch that is nothing', damaged({ batches: [null] }), notWhole],
+  ['a batch of another operation', damaged({ batches: [{ operation_id: 'b' }] }), notWhole],
+  ['an operation without most of it', damaged({}), 'an operation in it is damaged: null value in column'],
+  [
+    'an operation with another id than can be',
+    damaged({ operation: { tenant: 'acme', id: 'x' } }),
+    'invalid input syntax',
+  ],
+])('%s is not taken in, and the reason is told', async (_, moved, reason) => {
   await using db = await testDatabase()
   await using sluice = new Sluice({ database: db.workerUrl })
   await expect(sluice.tenants.import(moved)).rejects.toMatchObject({
     code: 'ARGS_INVALID',
-    message: expect.stringMatching(/cannot be moved: .*Give what "sluice tenants export" wrote, unchanged\.$/),
+    message: expect.stringMatching(
+      new RegExp(`cannot be moved: .*${reason}.*Give what "sluice tenants export" wrote, unchanged\\.$`),
+    ),
   })
   expect(await db.value('select count(*)::int from sluice.operation')).toBe(0)
 })

@@ -42,6 +42,14 @@ test.each<[string, OperationDefinition<undefined>]>([
     }),
   ],
   [
+    'the condition of a change',
+    defineOperation({
+      name: 'change',
+      table: 'people',
+      perform: ({ batch }) => batch.update(sql`name = 'b'`, sql`old -- those only`),
+    }),
+  ],
+  [
     'a backfill',
     backfill({
       name: 'change',

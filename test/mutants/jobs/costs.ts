@@ -2,6 +2,7 @@ import type { Mutant } from '../mutant.ts'
 
 const schema = 'src/store/migrations/0006_create_jobs.sql'
 const costs = 'test/jobs/growing-costs.test.ts'
+const views = 'src/store/jobs/views.ts'
 const hints = 'test/jobs/hints.test.ts'
 
 /** What keeps costs flat where there are many keys, queues, days or snoozes, and what must not get lost by that. */
@@ -155,5 +156,20 @@ export const jobCosts: readonly Mutant[] = [
     breaks: 'a look that began above late jobs does not end the hint for others',
     edits: [{ file: 'src/jobs/claims.ts', from: ' && (swept || count > 0)', to: '' }],
     caughtBy: { file: hints, test: 'a look tells the others whether it has left anything, if it knows' },
+  },
+  {
+    name: 'live-job-sought-among-ended',
+    breaks: 'a look at a job that has not ended locks few tables: it goes through the days of those that have',
+    edits: [{ file: views, from: '  if (live !== undefined) return live\n', to: '' }],
+    caughtBy: {
+      file: costs,
+      test: 'whoever looks at a job that has not ended locks none of the days of those that have',
+    },
+  },
+  {
+    name: 'all-days-at-once',
+    breaks: 'a look at a job that has ended locks some days: it locks all that are kept',
+    edits: [{ file: views, from: 'const daysPerLook = 7\n', to: 'const daysPerLook = 700\n' }],
+    caughtBy: { file: costs, test: 'whoever looks at a job that has ended locks the days around its end' },
   },
 ]

@@ -126,4 +126,25 @@ export const connections: readonly Mutant[] = [
     edits: [{ file: 'src/store/pooler.ts', from: '    if (pooled) await refuseStatementMode(first)\n', to: '' }],
     caughtBy: inStore('pooler', 'a pooler in statement mode is refused; configured as auto'),
   },
+  {
+    name: 'pooler-found-after-all',
+    breaks: 'the configuration overrules what is found of a pooler: one that it denies is found',
+    edits: [{ file: 'src/store/pooler.ts', from: "    if (given === 'none') return false\n", to: '' }],
+    caughtBy: inStore('pooler', 'the configuration overrules what was found'),
+  },
+  {
+    name: 'pooler-option-unheard',
+    breaks: 'the configuration overrules what is found of a pooler: what it says is not passed on',
+    edits: [
+      {
+        file: 'src/config/resolve.ts',
+        from: 'poolerOf(config.pooler ?? defaults.pooler)',
+        to: 'poolerOf(config.pooler && defaults.pooler)',
+      },
+    ],
+    caughtBy: {
+      file: 'test/observe/doctor.test.ts',
+      test: 'a pooler is told, or not, as the configuration says',
+    },
+  },
 ]

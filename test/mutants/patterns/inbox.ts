@@ -175,4 +175,24 @@ export const inbox: readonly Mutant[] = [
       test: 'a message whose job has just died is listed as failed, not as waiting',
     },
   },
+  {
+    name: 'inbox-id-remembered',
+    breaks: 'a message goes to its own inbox: a session remembers the id that its name had before a restore',
+    edits: [
+      {
+        file: 'src/store/migrations/0009_create_inbox.sql',
+        from: 'other inboxes.\n  inbox_ids := array(select (select b.id from sluice.inbox b where b.name = n) from unnest(p_inboxes) n);',
+        to: "other inboxes.\n  inbox_ids := array(select coalesce(nullif(current_setting('sluice.inbox_' || n, true), '')::integer, (select b.id from sluice.inbox b where b.name = n)) from unnest(p_inboxes) n);",
+      },
+      {
+        file: 'src/store/migrations/0009_create_inbox.sql',
+        from: '  -- A key may expire between two looks;',
+        to: "  perform set_config('sluice.inbox_' || g.n, g.i::text, false) from unnest(p_inboxes, inbox_ids) g(n, i);\n  -- A key may expire between two looks;",
+      },
+    ],
+    caughtBy: {
+      file: 'test/patterns/inbox/restored-ids.test.ts',
+      test: 'after the ids of two inboxes have changed places, each gets its own messages',
+    },
+  },
 ]

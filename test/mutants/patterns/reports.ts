@@ -6,6 +6,10 @@ const keepSamples = 'src/store/migrations/0015_keep_samples.sql'
 const rights = 'test/dashboard/rights.test.ts'
 const oneTransaction = 'test/observe/audit/one-transaction.test.ts'
 const store = 'src/store/alerts.ts'
+const failedOperations: Mutant['caughtBy'] = {
+  file: 'test/observe/alerts/failed-operations.test.ts',
+  test: 'an operation that fails raises an alert and a metric, until it is taken up again',
+}
 const advisory = 'test/store/advisory-locks.test.ts'
 
 /** Guards of what people are told: the audit and alerts. */
@@ -163,6 +167,62 @@ export const reports: readonly Mutant[] = [
       file: 'test/observe/doctor.test.ts',
       test: 'each right that the script gives to a worker is missed when it is not there',
     },
+  },
+  {
+    name: 'doctor-sees-its-own-isolation',
+    breaks: 'doctor tells of another isolation: it looks at its own session, where it is always right',
+    edits: [
+      {
+        file: 'src/store/server.ts',
+        from: "(select reset_val from pg_settings where name = 'default_transaction_isolation') as isolation",
+        to: "current_setting('default_transaction_isolation') as isolation",
+      },
+    ],
+    caughtBy: {
+      file: 'test/observe/doctor.test.ts',
+      test: 'another isolation of the database or of the role is told, though our own sessions never have it',
+    },
+  },
+  {
+    name: 'failed-operation-without-alert',
+    breaks: 'an operation that fails raises an alert: none is judged by its end',
+    edits: [{ file: store, from: "where h.status = 'failed'\n", to: "where h.status = 'failing'\n" }],
+    caughtBy: failedOperations,
+  },
+  {
+    name: 'failed-operation-not-counted',
+    breaks: 'an operation that fails raises a metric: it stays at nothing',
+    edits: [
+      {
+        file: 'src/observe/metrics/prometheus-events.ts',
+        from: "    'operation.failed': (payload) => made.failed.inc(operation(payload)),\n",
+        to: '',
+      },
+    ],
+    caughtBy: failedOperations,
+  },
+  {
+    name: 'passwords-sought-again-and-again',
+    breaks: 'a text is read once for passwords: each beginning of one is followed to the end of the word',
+    edits: [
+      {
+        file: 'src/std/redact.ts',
+        from: 'of passwordsIn(text)) {',
+        to: 'of Array.from(text.matchAll(/:\\/\\/[^\\s:@/?#]*:(\\S*)@/g), ({ 0: { length }, 1: { length: own }, index }) => ({ start: index + length - own - 1, end: index + length - 1 }))) {',
+      },
+    ],
+    caughtBy: {
+      file: 'test/std/redact.test.ts',
+      test: 'a text of beginnings of connection strings is read once, character by character',
+    },
+  },
+  {
+    name: 'acts-kept-for-ever',
+    breaks: 'audit and summaries have a retention: nobody forgets anything',
+    edits: [
+      { file: 'src/operations/chores.ts', from: '      if (due) await forget(deps)\n', to: '      void forget\n' },
+    ],
+    caughtBy: { file: retention, test: 'two years are kept where nothing else is said' },
   },
   {
     name: 'alerts-locked-by-anybody',

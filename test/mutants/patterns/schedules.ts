@@ -145,4 +145,10 @@ export const schedules: readonly Mutant[] = [
     ],
     caughtBy: { file: oneRun, test: 'a worker settles no tick of a schedule that has another rule in the database' },
   },
+  {
+    name: 'schedule-of-a-year',
+    breaks: 'a pattern with a field for years is refused in clear words: it is taken',
+    edits: [{ file: 'src/patterns/schedules/define.ts', from: '\\S+(\\s+\\S+){4,5}', to: '\\S+(\\s+\\S+){4,6}' }],
+    caughtBy: { file: 'test/patterns/schedules/define.test.ts', test: 'with a field for years' },
+  },
 ]

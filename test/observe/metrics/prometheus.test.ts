@@ -55,7 +55,8 @@ test('names beyond two hundred are one', () => {
   expect(labels.of('job', 'q999')).toBe('q999')
 })
 
-const read = (file: string): string => readFileSync(new URL(`../../docs/operations/${file}`, import.meta.url), 'utf8')
+const read = (file: string): string =>
+  readFileSync(new URL(`../../../docs/operations/${file}`, import.meta.url), 'utf8')
 
 describe('what is shipped for Grafana and Prometheus', () => {
   test.each(['grafana-dashboard.json', 'prometheus-alerts.yml'])('%s names metrics that there are', async (file) => {

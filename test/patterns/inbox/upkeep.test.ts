@@ -104,8 +104,11 @@ test('a message whose job has just died is listed as failed, not as waiting', as
   await using at = await working(db, [inbox])
   const { id: messageId } = await at.inboxes.receive(inbox, { id: 'a', cents: 5 })
   const { jobId } = await at.events.event('job.died')
+  // By this upkeep would find it a minute later, and mark it then.
+  await db.query('delete from sluice.job_dead')
   await until('it is marked', async () => (await at.inboxes.find(inbox, 'a'))?.state === 'failed')
   expect(await at.inboxes.get('renewals')).toMatchObject({ waiting: 0, failed: 1, oldest: [] })
+  await at.events.event('inbox.failed')
   expect(at.events.payloads('inbox.failed')).toEqual([{ inbox: 'renewals', messageId, jobId }])
 })
 
