@@ -29,7 +29,7 @@ async function latin(
   await db.value(`insert into notes (id) values ('é')`)
   return {
     sluice,
-    value: db.value,
+    value: (text) => db.value(text),
     async [Symbol.asyncDispose]() {
       await sluice.stop()
       await db[Symbol.asyncDispose]()

@@ -123,7 +123,7 @@ export const jobKeys: readonly Mutant[] = [
       {
         file: schema,
         from: 'perform sluice.lock_job_keys(keys);',
-        to: "perform sluice.lock_job_keys(keys);\n  perform pg_advisory_xact_lock(hashtextextended('sluice.job_key', k)) from unnest(keys) k;",
+        to: "perform sluice.lock_job_keys(keys);\n  perform pg_advisory_xact_lock(hashtextextended('sluice.job_key', h)) from unnest(keys) h;",
       },
     ],
     caughtBy: {
