@@ -92,6 +92,8 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
   const signal = AbortSignal.any([held.signal, run.ending])
   const scope = await settledScope(database.control, run.definition, { bound, startedAt })
   const keeps = await mayKeepRows(database.control, run.walk.table)
+  // Also for what is retried after the second pass: its batch belongs to the first one.
+  const verifies = operation.pass > 1
   return {
     database,
     claim: held,
@@ -107,8 +109,9 @@ async function prepare(run: BatchRun): Promise<SubBatchWork> {
     resting: AbortSignal.any([run.stopping, held.signal]),
     ...(await quarantinedOf(run)),
     // A pooler needs a transaction for our limits; a second pass has few rows to change and looks far beyond them.
-    inOne: !database.pooled && run.batch.pass === 1 && operation.run_window === null && !keeps,
+    inOne: !database.pooled && !verifies && operation.run_window === null && !keeps,
     mayKeepRows: keeps,
+    leavesNone: verifies || (keeps && bound.change !== undefined),
     commitLater: run.definition.commit === 'later',
     strides: keeps ? noStrides : await strideOf(run, { scope, change: bound.change }),
     since: await farSince(run),

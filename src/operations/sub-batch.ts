@@ -60,6 +60,8 @@ export interface SubBatchWork {
   inOne: boolean
   /** A trigger or a rule may leave rows as they are: what was changed has to be looked at. */
   mayKeepRows: boolean
+  /** No row may be in scope after it was processed, and no later pass would find it: see rows-kept. */
+  leavesNone: boolean
   /** Whether a sub-batch is not to wait until its commit is on disk. */
   commitLater: boolean
   /** In how many transactions a window is done; see strides. */
@@ -143,8 +145,7 @@ async function runInTransaction(work: SubBatchWork, next: NextWindow): Promise<S
       const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
       work.signal.throwIfAborted()
       const { matched, changed } = await tally()
-      // A preset leaves no row in scope, and a second pass is the last chance to see one that looks done and is not.
-      if (work.bound.change !== undefined && (work.mayKeepRows || work.pass > 1)) await refuseKept(transaction, slice)
+      if (work.leavesNone) await refuseKept(transaction, slice)
       return settle(transaction, work, { next, fenced, began, tally: { matched, changed: returned ?? changed } })
     },
     lockLimit(work, next),
@@ -204,6 +205,7 @@ async function runExternal(work: SubBatchWork, next: NextWindow): Promise<SubBat
   const rows = keyed.map(({ row }) => row)
   const returned = countOf(await work.bound.performExternal({ rows, keyOf, signal, startedAt: work.startedAt }))
   signal.throwIfAborted()
+  if (work.leavesNone) await refuseKept(database.work, { walk, window: next.window, scope })
   const tally = { matched: rows.length, changed: returned ?? rows.length }
   return database.work.transaction(async (transaction) => {
     const fenced = await passFence(transaction, work, next.window.lower)

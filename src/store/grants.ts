@@ -56,7 +56,7 @@ begin
   alter function sluice.seal_job_batch(bigint) owner to sluice_migrator;
   alter function sluice.cancel_job_batch(bigint, text) owner to sluice_migrator;
   alter function sluice.lock_job_batch(bigint) owner to sluice_migrator;
-  alter function sluice.mend_job_batch(bigint, integer) owner to sluice_migrator;
+  alter function sluice.mend_job_batch(bigint, integer, timestamptz, bigint) owner to sluice_migrator;
   alter function sluice.record_transition() owner to sluice_migrator;
   alter function sluice.end_operation(uuid, text, text, jsonb, text, uuid) owner to sluice_migrator;
 
@@ -131,7 +131,7 @@ begin
   grant select on sluice.job_batch_history to sluice_worker;
   grant execute on function sluice.create_job_batch_partitions(integer), sluice.drop_job_batch_partitions(integer),
     sluice.batch_members_ended(jsonb), sluice.batch_members_back(jsonb), sluice.cancel_job_batch(bigint, text),
-    sluice.lock_job_batch(bigint), sluice.mend_job_batch(bigint, integer) to sluice_worker;
+    sluice.lock_job_batch(bigint), sluice.mend_job_batch(bigint, integer, timestamptz, bigint) to sluice_worker;
   grant execute on function sluice.open_job_batch(text), sluice.seal_job_batch(bigint) to sluice_enqueue, sluice_worker;
 
   -- Samples and the audit are written by functions alone, and nothing of the audit can be changed.

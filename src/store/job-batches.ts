@@ -1,5 +1,5 @@
 import { list, statement } from './statement.ts'
-import type { Completion } from './jobs/settle.ts'
+import type { Completion, Span } from './jobs/settle.ts'
 
 /** Callbacks of a batch of jobs: all have succeeded, all have ended in any way, the first has died. */
 export type CallbackKind = 'success' | 'complete' | 'death'
@@ -110,11 +110,34 @@ export const suspectBatches = statement<{ idleMs: number }, { id: number }>(
   ({ idleMs }) => [idleMs],
 )
 
-/** Counts a batch of jobs anew from what is there. */
-export const mendBatch = statement<{ id: number; keepDays: number }, News>(
+/** A batch of jobs of which only history can tell how many members succeeded, and the time in which they ended. */
+export interface UnclearBatch {
+  event: 'unclear'
+  batchId: number
+  /** Changes when a member ends or is taken back. */
+  seen: string
+  /** Members of which nothing but history is left. */
+  gone: number
+  fromMs: number
+  untilMs: number
+}
+
+/** Counts a batch of jobs anew from what is there; `recount`: how many members history has, and when that was asked. */
+export const mendBatch = statement<
+  { id: number; keepDays: number; recount?: { seen: string; completed: number } },
+  { news: (BatchNews | UnclearBatch)[] | null }
+>(
   'jobBatch.mend',
-  `select sluice.mend_job_batch($1, $2) as news`,
-  (p) => [p.id, p.keepDays],
+  `select sluice.mend_job_batch($1, $2, $3::text::timestamptz, $4) as news`,
+  ({ id, keepDays, recount }) => [id, keepDays, recount?.seen ?? null, recount?.completed ?? null],
+)
+
+/** How many members of a batch of jobs succeeded in a span of the server's time; the span bounds what is read. */
+export const completedMembers = statement<{ id: number } & Span, { completed: number }>(
+  'jobBatch.completedMembers',
+  `select sluice.count_completed_members($1, to_timestamp($2::float8 / 1000),
+     coalesce(to_timestamp($3::float8 / 1000), 'infinity'))::int as completed`,
+  ({ id, fromMs, toMs }) => [id, fromMs, toMs ?? null],
 )
 
 /** Cancelled batches of jobs of which members are left. */

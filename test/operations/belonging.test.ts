@@ -4,6 +4,7 @@ import { expire, Sluice } from '../../src/index.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
 import { asEnqueuer } from '../support/accounts.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { openClient } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
 import { working } from '../support/working.ts'
 
@@ -134,6 +135,29 @@ test('an account that may only enqueue starts operations, and the audit knows wh
   const { id } = await sluice.operations.start(expireApproved, undefined, { actor: 'ada', reason: 'spring cleaning' })
   expect(await sluice.operations.get(id)).toMatchObject({ state: 'awaiting_approval', actor: 'ada' })
   const acts = await db.query('select actor, source, action, after, reason from sluice.audit where target = $1', [id])
-  const after = { name: 'expire-approved', table: 'public.sessions', tenant: null, status: 'awaiting_approval' }
+  const status = 'awaiting_approval'
+  const after = { name: 'expire-approved', table: 'public.sessions', tenant: null, status, login: loginOf(url) }
   expect(acts).toEqual([{ actor: 'ada', source: 'api', action: 'operation.start', after, reason: 'spring cleaning' }])
+})
+
+const loginOf = (url: string): string => new URL(url).username
+
+test('an account that may only enqueue records nothing but starts, and each of them with its own login', async () => {
+  const url = await asEnqueuer(db)
+  await using forger = await openClient(url)
+  const lastAct = await db.value<string>('select coalesce(max(id), 0)::text from sluice.audit')
+  await forger.query('set role sluice_enqueue')
+  const forged = recorded('forged', { actor: 'the director', login: 'postgres', after: { login: 'postgres' } })
+  const who = JSON.stringify({ source: 'dashboard', action: 'operation.approve', login: 'postgres', reason: 'forged' })
+  await forger.query('select sluice.start_operation($1::text::jsonb, $2::text::jsonb)', [JSON.stringify(forged), who])
+  const record = `select sluice.record_act('the director', 'cli', 'operation.approve', 'x', null, null, 'forged')`
+  await expect(forger.query(record)).rejects.toMatchObject({ code: '42501' })
+  const insert = `insert into sluice.audit (actor, source, action, target) values ('the director', 'cli', 'x', 'x')`
+  await expect(forger.query(insert)).rejects.toMatchObject({ code: '42501' })
+  await expect(forger.query('set session authorization postgres')).rejects.toMatchObject({ code: '42501' })
+
+  const acts = await db.query(`select actor, action, after ->> 'login' as login from sluice.audit where id > $1`, [
+    lastAct,
+  ])
+  expect(acts).toEqual([{ actor: 'the director', action: 'operation.start', login: loginOf(url) }])
 })

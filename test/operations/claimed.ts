@@ -73,6 +73,7 @@ export async function claimFirst(
     quarantined: [],
     inOne: false,
     mayKeepRows: false,
+    leavesNone: false,
     commitLater: false,
     strides: { of: 1, rowsPerPage: 0 },
     since: undefined,

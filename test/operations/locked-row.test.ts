@@ -74,3 +74,63 @@ test('a row that stays locked holds the operation, which says so and goes on whe
   await sluice.start()
   expect(await after.event('operation.finished')).toMatchObject({ rowsChanged: 100, rowsQuarantined: 0 })
 })
+
+/** Notes the limit on waits for locks with each statement that changes a row. */
+async function withLimits(db: TestDatabase): Promise<void> {
+  await db.query('create table met (ms int)')
+  await db.query(`create function note_limit() returns trigger language plpgsql security definer as $$ begin
+    insert into met select setting::int from pg_settings where name = 'lock_timeout'; return null; end $$`)
+  await db.query(`create trigger note_limit after update on counters for each statement execute function note_limit()`)
+}
+
+test.each([
+  ['in one statement', { subBatchSize: 50 }, { stride: 1 }],
+  ['in a large transaction', { subBatchSize: 3_000 }, { stride: 1 }],
+  ['in strides', { subBatchSize: 50 }, { stride: 10 }],
+  ['in strides of large transactions', { subBatchSize: 30_000 }, { stride: 10 }],
+])('a preset %s waits at most 100 ms for each lock', async (_, size, stride) => {
+  await using db = await counters(3_000)
+  await withLimits(db)
+  const done = backfill({ name: 'limits', table: 'counters', batchSize: 3_000, ...size, ...stride, set: { n: sql`1` } })
+  const { sluice, events } = working(db, [done], patient)
+  await using __ = sluice
+  await sluice.start()
+  await sluice.operations.start(done, undefined, { force: true })
+  await events.event('operation.finished')
+  expect(await db.value('select array_agg(distinct ms) from met')).toEqual([100])
+})
+
+test('work of your own waits at most 100 ms for each lock, and for a single row as long as its sessions do', async () => {
+  await using db = await counters(101)
+  await withLimits(db)
+  const { sluice, events } = working(db, [addOne], { ...patient, timeouts: { lock: '7s' } })
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(addOne)
+  await events.event('operation.finished')
+  expect(await db.value('select array_agg(ms order by ms) from met')).toEqual([100, 100, 7_000])
+})
+
+test('work with external effects runs while no row is locked and no transaction is open', async () => {
+  await using db = await counters(100)
+  const seen: unknown[] = []
+  const external = defineOperation({
+    ...shape,
+    effects: 'external',
+    async perform() {
+      const free = await db.value('select count(*)::int from (select from counters for update skip locked) free')
+      const open = await db.value(`select count(*)::int from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and state like 'idle in transaction%'`)
+      seen.push({ free, open })
+    },
+  })
+  const { sluice, events } = working(db, [external], patient)
+  await using _ = sluice
+  await sluice.start()
+  await sluice.operations.start(external)
+  await events.event('operation.finished')
+  expect(seen).toEqual([
+    { free: 100, open: 0 },
+    { free: 100, open: 0 },
+  ])
+})

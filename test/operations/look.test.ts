@@ -62,3 +62,29 @@ test('a scope that fails on some rows has these isolated and no others, though e
   const isolated = await sluice.operations.quarantined(id)
   expect(isolated.map(({ upper_key: key }) => key)).toEqual([['1700'], ['3001']])
 })
+
+test('a scope whose cast fails on some rows has these isolated and no others, though empty stretches are passed over', async () => {
+  await using db = await counters(5_000)
+  await db.query(`alter table counters add column raw text not null default '0'`)
+  await db.query(`update counters set raw = case id when 4321 then '7' else 'seven' end where id in (1700, 3001, 4321)`)
+  const operation = defineOperation({
+    ...shape,
+    batchSize: 5_000,
+    verify: true,
+    scope: () => sql`raw::int > 0 and not done`,
+    perform: ({ batch }) => batch.update(sql`n = n + 1, done = true`),
+  })
+  const { sluice } = working(db, [operation])
+  await using _ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(operation)
+  expect(await ended(sluice, id)).toMatchObject({
+    state: 'finished_with_quarantine',
+    rowsSeen: 5_000,
+    rowsChanged: 1,
+    rowsQuarantined: 2,
+  })
+  const isolated = await sluice.operations.quarantined(id)
+  expect(isolated.map(({ upper_key: key }) => key)).toEqual([['1700'], ['3001']])
+  expect(isolated.map(({ error }) => error.code)).toEqual(['22P02', '22P02'])
+})

@@ -133,3 +133,26 @@ test('a start in a transaction that has the table locked neither waits for it no
   }
   expect(await recorded(db)).toBe(1)
 })
+
+test.each(['time', 'user', 'order', 'a$b', 'Mixed "case"'])(
+  'a walk along a leading column named %s starts without force',
+  async (name) => {
+    await using db = await testDatabase()
+    const column = pg.escapeIdentifier(name)
+    await db.query(`create table named (${column} int, id int, n int not null default 0, primary key (${column}, id))`)
+    await db.query('insert into named select i % 50, i from generate_series(1, 20000) i')
+    await db.query('analyze named')
+    const count = defineOperation({
+      name: 'count-named',
+      table: 'named',
+      cursor: [name, 'id'],
+      perform: ({ batch }) => batch.update(sql`n = n + 1`),
+    })
+    const { sluice, events } = working(db, [count])
+    await using _ = sluice
+    await sluice.start()
+    expect((await sluice.operations.start(count)).findings).toEqual([])
+    expect(await events.event('operation.finished')).toMatchObject({ rowsChanged: 20_000 })
+    expect(await db.value('select count(*)::int from named where n <> 1')).toBe(0)
+  },
+)

@@ -1,7 +1,7 @@
 // Triggers and rules that leave rows as they are, though the statement that was to change them succeeds.
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
-import { backfill, defineOperation, expire, type OperationDefinition } from '../../src/index.ts'
+import { backfill, defineOperation, expire, type Batch, type OperationDefinition } from '../../src/index.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { counters, ended, working } from '../support/working.ts'
 import { findingsOf } from './preflight-place.ts'
@@ -9,12 +9,27 @@ import { findingsOf } from './preflight-place.ts'
 const shape = { table: 'counters', batchSize: 200, subBatchSize: 100 } as const
 const finish = backfill({ ...shape, name: 'finish', set: { done: sql`true` } })
 const remove = expire({ ...shape, name: 'remove', olderThan: '1 day', by: 'at' })
-const finishOwn = defineOperation({
+const own = {
   ...shape,
-  name: 'finish-own',
   scope: () => sql`not done`,
-  perform: ({ batch }) => batch.update(sql`done = true`),
-})
+  perform: ({ batch }: { batch: Batch }) => batch.update(sql`done = true`),
+}
+const finishOwn = defineOperation({ ...own, name: 'finish-own' })
+const verifyOwn = defineOperation({ ...own, name: 'verify-own', verify: true })
+
+/** Changes rows outside of the transactions of its sub-batches. */
+const external = (db: TestDatabase): OperationDefinition<undefined> =>
+  defineOperation({
+    ...shape,
+    name: 'verify-external',
+    verify: true,
+    effects: 'external',
+    scope: () => sql`not done`,
+    async perform({ rows }) {
+      const ids = rows.map(({ id }) => id)
+      await db.query('update counters set done = true where id = any($1::bigint[])', [ids])
+    },
+  })
 
 /** Rows of which two are kept by a trigger, whatever is done to them. */
 async function kept(): Promise<TestDatabase> {
@@ -65,13 +80,44 @@ test('rows that a trigger keeps from work of your own are counted as skipped', a
   expect(await outcome(db, finishOwn)).toMatchObject({ state: 'finished', rowsMatched: 400, rowsChanged: 398 })
 })
 
-test('an operation whose change a rule replaces stops and says so', async () => {
-  await using db = await counters(400)
-  await db.query('create rule leave_alone as on update to counters do instead nothing')
-  const { sluice, events } = working(db, [finish])
+test.each([
+  ['a transaction', () => verifyOwn, 398],
+  ['no transaction', external, 400],
+] as const)(
+  'rows that a trigger keeps from work of your own in %s are isolated by the second pass',
+  async (_, definition, rowsChanged) => {
+    await using db = await kept()
+    expect(await outcome(db, definition(db))).toMatchObject({
+      state: 'finished_with_quarantine',
+      rowsChanged,
+      rowsQuarantined: 2,
+      keys: ['77', '301'],
+    })
+    expect(await db.value('select array_agg(id::int order by id) from counters where not done')).toEqual([77, 301])
+  },
+)
+
+test('a row that is kept again when it is retried is isolated again', async () => {
+  await using db = await kept()
+  const { sluice } = working(db, [verifyOwn])
   await using _ = sluice
   await sluice.start()
-  const { id } = await sluice.operations.start(finish)
+  const { id } = await sluice.operations.start(verifyOwn)
+  expect(await ended(sluice, id)).toMatchObject({ state: 'finished_with_quarantine', rowsQuarantined: 2 })
+  await sluice.operations.retry(id)
+  expect(await ended(sluice, id)).toMatchObject({ state: 'finished_with_quarantine', rowsQuarantined: 2 })
+})
+
+test.each([
+  ['preset', finish],
+  ['work of your own', verifyOwn],
+])('an operation whose change a rule replaces stops and says so: %s', async (_, definition) => {
+  await using db = await counters(400)
+  await db.query('create rule leave_alone as on update to counters do instead nothing')
+  const { sluice, events } = working(db, [definition])
+  await using __ = sluice
+  await sluice.start()
+  const { id } = await sluice.operations.start(definition)
   const { reason } = await events.event('operation.paused')
   expect(reason).toContain('a trigger or a rule undoes the change')
   expect(await sluice.operations.get(id)).toMatchObject({ rowsChanged: 0 })

@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { carveRows, learn, shrink, sizing, type Aim, type Sizing } from '../../src/operations/size.ts'
+import { carveRows, learn, shrink, sizing, targetMs, type Aim, type Sizing } from '../../src/operations/size.ts'
+import { Sizes } from '../../src/operations/sizes.ts'
 
 const aim: Aim = { targetMs: 50, limitMs: 250, most: 1_000_000 }
 
@@ -129,4 +131,44 @@ describe('the rows of a batch', () => {
   ])('%s', (_, operation, rows) => {
     expect(carveRows({ ...tuned, ...operation })).toBe(rows)
   })
+})
+
+const most = 100_000
+const load = fc.double({ min: 0, max: 1, noNaN: true })
+/** Sizes within 8 % of the wanted one are kept. */
+const limitMs = 250 * 1.09
+
+test('the size of a sub-batch is never aimed at more than 250 ms, whatever was measured', () => {
+  const measured = fc.record({ ms: fc.double({ min: 0.01, max: 60_000, noNaN: true }), load })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: most }), fc.array(measured, { maxLength: 60 }), (first, units) => {
+      let sized = sizing(first)
+      for (const { ms, load: busy } of units) {
+        const before = sized
+        sized = learn(before, { rows: before.rows, ms }, { targetMs: targetMs(busy), limitMs: 250, most })
+        const expectedMs = sized.rows / Math.exp(sized.rate)
+        const isSmaller = sized.rows === 1 || sized.rows <= before.rows * 0.35
+        const isTried = sized.rows <= before.rows * 2 && ms * 2 <= 250
+        expect(expectedMs <= limitMs || isSmaller || isTried).toBe(true)
+      }
+    }),
+  )
+})
+
+test('the size of a sub-batch settles where rows and all that is fixed take at most 250 ms together', () => {
+  const server = fc.record({
+    fixedMs: fc.double({ min: 0, max: 180, noNaN: true }),
+    perMs: fc.double({ min: 0.1, max: 1_000, noNaN: true }),
+    load,
+  })
+  fc.assert(
+    fc.property(server, ({ fixedMs, perMs, load: busy }) => {
+      const [sizes, time] = [new Sizes(), database({ fixedMs, perMs })]
+      let rows = 500
+      for (let unit = 0; unit < 100; unit++) {
+        rows = sizes.learn('1', { rows, ms: time(rows) }, { external: false, most, load: busy })
+      }
+      expect(fixedMs + rows / perMs).toBeLessThanOrEqual(limitMs)
+    }),
+  )
 })

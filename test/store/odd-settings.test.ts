@@ -85,6 +85,8 @@ async function keepsItsPromises(db: TestDatabase, url: string): Promise<void> {
     await jobs.enqueue(single)
   }
   await using caller = await openClient(url)
+  // In a transaction of the caller's the caller's limits hold.
+  await caller.query('set statement_timeout = 0')
   await caller.query('begin')
   const { id } = await operations.start(countAgain, undefined, { tx: caller })
   await jobs.enqueue(plain, undefined, { tx: caller })

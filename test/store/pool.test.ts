@@ -80,7 +80,7 @@ test.each([false, true])(
     const later = (await db.value<number>(`select current_setting('server_version_num')::int`)) >= 170_000
     const timed = later ? { transaction_timeout: `'20ms'` } : {}
     await setOddly(db, 'database', { ...oddSettings, ...timed, idle_session_timeout: `'1min'`, jit: 'on' })
-    const pool = poolOn(db.url, { pooled, size: 1 })
+    const pool = poolOn(db.workerUrl, { pooled, size: 1 })
     const names = [
       'transaction_isolation',
       ...Object.keys(oddSettings),
@@ -100,6 +100,7 @@ test.each([false, true])(
       array_nulls: 'on',
       quote_all_identifiers: 'off',
       lock_timeout: '300ms',
+      statement_timeout: '500ms',
       idle_session_timeout: '0',
       jit: 'off',
       ...(later ? { transaction_timeout: '0' } : {}),

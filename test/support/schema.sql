@@ -764,7 +764,7 @@ function claim_jobs(p_claim_id bigint, p_worker_id uuid, p_classes text[], p_que
 function complete_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[]) returns TABLE(ids text, keys text[], batches bigint[]) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off,enable_hashjoin=off,enable_mergejoin=off,plan_cache_mode=force_generic_plan}
 function complete_member_jobs(p_ids bigint[], p_claim_ids bigint[], p_wait_ms integer[], p_run_ms integer[], p_empty_claims bigint[], p_lock_ms integer) returns TABLE(ids text, keys text[], news jsonb) set {"search_path=pg_catalog, pg_temp"}
 function completed_jobs(p_ids bigint[], p_claim_ids bigint[], p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(id bigint, claim_id bigint) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off}
-function count_completed_members(p_id bigint, p_since timestamp with time zone) returns bigint set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off}
+function count_completed_members(p_id bigint, p_from timestamp with time zone, p_to timestamp with time zone) returns bigint set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,jit=off,enable_bitmapscan=off}
 function create_history_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_inbox_partitions(days_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
 function create_job_batch_partitions(weeks_ahead integer) returns integer security definer set {"search_path=pg_catalog, pg_temp"}
@@ -802,7 +802,7 @@ function lock_job_batch(p_id bigint) returns text security definer set {"search_
 function lock_job_keys(keys bigint[]) returns void set {"search_path=pg_catalog, pg_temp"}
 function lock_partitions() returns void set {"search_path=pg_catalog, pg_temp"}
 function may_start(p_hash uuid, p_job_id bigint) returns boolean set {"search_path=pg_catalog, pg_temp"}
-function mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
+function mend_job_batch(p_id bigint, p_keep_days integer, p_seen timestamp with time zone, p_completed bigint) returns jsonb security definer set {"search_path=pg_catalog, pg_temp"}
 function old_partitions(parent text, days integer, keep_days integer) returns TABLE(child text, day date) set {"search_path=pg_catalog, pg_temp"}
 function open_job_batch(spec text) returns bigint security definer set {"search_path=pg_catalog, pg_temp"}
 function queue_counts(p_most integer, p_pages integer) returns TABLE(queue text, due bigint, waiting bigint, scheduled bigint, blocked bigint, running bigint, parked bigint, estimated boolean, oldest_ms bigint) set {"search_path=pg_catalog, pg_temp",enable_seqscan=off,enable_bitmapscan=off,jit=off}

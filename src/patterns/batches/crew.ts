@@ -12,9 +12,11 @@ import {
   isBatchWeekMissing,
   mendBatch,
   suspectBatches,
+  type UnclearBatch,
 } from '../../store/job-batches.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import { endMembers } from './cancel.ts'
+import { recount } from './recount.ts'
 
 interface Deps {
   database: Database
@@ -26,6 +28,9 @@ interface Deps {
 export class BatchCrew implements Crew {
   readonly #options: { keepDays: number; keepDeadDays: number }
   readonly #deps: Deps
+  /** Batches that are counted by history, one after the other; nothing waits for them. */
+  readonly #unclear = new Set<number>()
+  #recounts: Promise<void> = Promise.resolve()
 
   constructor(options: { keepDays: number; keepDeadDays: number }, deps: Deps) {
     this.#options = options
@@ -37,14 +42,19 @@ export class BatchCrew implements Crew {
     for await (const _ of ticks(leaseMs / 3, stopping)) {
       try {
         await upkeep.turn(performance.now(), Math.random())
-        await this.#sweep(leaseMs)
+        await this.#sweep(leaseMs, stopping)
       } catch (error) {
         // The next tick tries again; the loops that take work report what the database says.
-        if (stopping.aborted) return
-        const { message } = errorRecord(error)
-        this.#deps.telemetry.emit('warning', { message: `Sweep of batches of jobs failed: ${message}` })
+        if (stopping.aborted) break
+        this.#warn(error)
       }
     }
+    await this.#recounts
+  }
+
+  #warn(error: unknown): void {
+    const { message } = errorRecord(error)
+    this.#deps.telemetry.emit('warning', { message: `Sweep of batches of jobs failed: ${message}` })
   }
 
   async #isWeekMissing(): Promise<boolean> {
@@ -59,15 +69,30 @@ export class BatchCrew implements Crew {
     await dropBatchPartitions(control, { keepDays: this.#options.keepDeadDays })
   }
 
-  async #sweep(idleMs: number): Promise<void> {
+  async #sweep(idleMs: number, stopping: AbortSignal): Promise<void> {
     const { telemetry, database } = this.#deps
     const { keepDays } = this.#options
     for (const { id } of await suspectBatches(database.control, { idleMs })) {
       const [mended] = await mendBatch(database.control, { id, keepDays })
-      reportBatches(telemetry, mended?.news ?? [])
+      for (const news of mended?.news ?? []) {
+        if (news.event === 'unclear') this.#recount(news, stopping)
+        else reportBatches(telemetry, [news])
+      }
     }
     for (const { id, reason } of await cancelledBatches(database.control)) {
       await endMembers(this.#deps, { id, reason })
     }
+  }
+
+  #recount(unclear: UnclearBatch, stopping: AbortSignal): void {
+    const { telemetry, database } = this.#deps
+    if (this.#unclear.has(unclear.batchId)) return
+    this.#unclear.add(unclear.batchId)
+    this.#recounts = this.#recounts
+      .then(async () =>
+        reportBatches(telemetry, await recount(unclear, { database, keepDays: this.#options.keepDays, stopping })),
+      )
+      .catch((error: unknown) => stopping.aborted || this.#warn(error))
+      .then(() => void this.#unclear.delete(unclear.batchId))
   }
 }

@@ -579,30 +579,33 @@ begin
 end
 $$;
 
--- How many members of a batch are in the history of jobs that succeeded.
-create function sluice.count_completed_members(p_id bigint, p_since timestamptz) returns bigint
+-- How many members of a batch ended with success in a span of time. History has no index on ids: it is read along its
+-- times, and whoever asks says how much of it.
+create function sluice.count_completed_members(p_id bigint, p_from timestamptz, p_to timestamptz) returns bigint
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
+set enable_bitmapscan = off
 as $$
 declare
-  gone bigint[] := array(
-    select m.id
-    from sluice.job_batch_addition a
-    cross join lateral unnest(a.job_ids) m(id)
-    where a.batch_id = p_id
-      and not exists (select from sluice.job j where j.id = m.id)
-      and not exists (select from sluice.job_dead d where d.batch_id = p_id and d.id = m.id));
+  members bigint[] := array(
+    select m.id from sluice.job_batch_addition a cross join lateral unnest(a.job_ids) m(id) where a.batch_id = p_id);
 begin
   return (select count(*) from sluice.job_history h
-    where h.finished_at >= p_since and h.id = any(gone));
+    where h.finished_at >= p_from and h.finished_at < p_to and h.id = any(members));
 end
 $$;
 
 -- Counts a sealed batch anew from what is there, and settles it: the net under everything above. Successes are only
 -- known for as long as the history of jobs is kept. A member that left no trace at all counts as failed.
-create function sluice.mend_job_batch(p_id bigint, p_keep_days integer) returns jsonb
+--
+-- Where only history can tell what became of members, nothing is decided: the answer is "unclear", and the caller counts
+-- them there, in small spans and without a lock, and comes back with their number and the "seen" of that answer. The
+-- number holds only if no member has ended or was taken back meanwhile; both change touched_at.
+create function sluice.mend_job_batch(
+  p_id bigint, p_keep_days integer, p_seen timestamptz default null, p_completed bigint default null
+) returns jsonb
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
@@ -636,10 +639,19 @@ begin
     (select count(*) from sluice.job_batch_history where parent_id = p_id and died > 0) as fallen
   into n;
   -- The members of which nothing is left have succeeded, or were removed by hand. As a rule the counter of successes says
-  -- the first of all of them. History has no index on ids: since the batch was opened, it may be millions of rows.
+  -- the first of all of them. Since the batch was opened, history may have got millions of rows.
   done := n.jobs - n.live - n.dead;
-  if done + n.closed - n.bad <> b.succeeded then
-    done := sluice.count_completed_members(p_id, b.opened_at);
+  if done > 0 and done + n.closed - n.bad <> b.succeeded then
+    if p_completed is null or p_seen is distinct from b.touched_at then
+      -- Touched, so that others leave it alone for a while.
+      update sluice.job_batch set total = total + n.added, touched_at = clock_timestamp() where id = p_id
+      returning touched_at into b.touched_at;
+      return jsonb_build_array(jsonb_build_object('event', 'unclear', 'batchId', p_id, 'seen', b.touched_at, 'gone', done,
+        'fromMs', floor(1000 * extract(epoch from greatest(b.opened_at,
+          b.touched_at - (p_keep_days + 2) * interval '1 day'))),
+        'untilMs', ceil(1000 * extract(epoch from b.touched_at))));
+    end if;
+    done := p_completed;
   end if;
   if b.opened_at < clock_timestamp() - p_keep_days * interval '1 day' then
     done := greatest(done, least(b.succeeded, n.jobs - n.live - n.dead));
@@ -668,6 +680,6 @@ revoke all on function sluice.batch_members_back(jsonb) from public;
 revoke all on function sluice.open_job_batch(text) from public;
 revoke all on function sluice.seal_job_batch(bigint) from public;
 revoke all on function sluice.cancel_job_batch(bigint, text) from public;
-revoke all on function sluice.mend_job_batch(bigint, integer) from public;
+revoke all on function sluice.mend_job_batch(bigint, integer, timestamptz, bigint) from public;
 
 select sluice.create_job_batch_partitions(4);

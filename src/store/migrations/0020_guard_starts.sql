@@ -63,8 +63,10 @@ begin
     return query select l.id, l.id = o.id from sluice.operation l where l.fingerprint = o.fingerprint;
     return;
   end if;
+  -- Actor and source are what the caller says. The login is what the server knows, whatever role it has set.
   perform sluice.record_act(o.actor, coalesce(p_who ->> 'source', 'api'), 'operation.start', o.id::text, null,
-    jsonb_build_object('name', o.name, 'table', o.table_name, 'tenant', o.tenant, 'status', new_status),
+    jsonb_build_object('name', o.name, 'table', o.table_name, 'tenant', o.tenant, 'status', new_status,
+      'login', session_user),
     p_who ->> 'reason');
   return query select o.id, true;
 end

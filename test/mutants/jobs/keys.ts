@@ -77,7 +77,7 @@ export const jobKeys: readonly Mutant[] = [
     edits: [
       {
         file: schema,
-        from: 'select j.key_limit - (select count(*) from sluice.job l where l.key_hash = k and l.state = 4)',
+        from: 'select j.key_limit - (select count(*) from sluice.job l where l.key_hash = k and l.state = inside)',
         to: 'select j.key_limit',
       },
     ],

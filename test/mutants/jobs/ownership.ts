@@ -148,7 +148,7 @@ export const jobOwnership: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/migrations/0010_create_job_batches.sql',
-        from: 'if done + n.closed - n.bad <> b.succeeded then',
+        from: 'if done > 0 and done + n.closed - n.bad <> b.succeeded then',
         to: 'if b.id = p_id then',
       },
     ],

@@ -106,6 +106,21 @@ export const connections: readonly Mutant[] = [
     },
   },
   {
+    name: 'outage-told-in-full',
+    breaks: 'an outage is a few lines a minute: the log writes every try to connect',
+    edits: [
+      {
+        file: 'src/telemetry/log.ts',
+        from: 'const leftOut = repeats.pass(event, performance.now())',
+        to: 'const leftOut = repeats.pass(event, performance.now()) ?? 0',
+      },
+    ],
+    caughtBy: {
+      file: 'test/faults/outage-log.test.ts',
+      test: 'a worker process tells of an outage in a few lines, however often it tries to connect',
+    },
+  },
+  {
     name: 'pooler-by-luck',
     breaks: 'limits stay out of shared sessions: a pooler is known only by sessions that happen to be shared',
     edits: [

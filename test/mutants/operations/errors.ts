@@ -2,12 +2,19 @@ import type { Mutant } from '../mutant.ts'
 
 const recover = 'src/operations/recover.ts'
 const subBatch = 'src/operations/sub-batch.ts'
+const run = 'src/operations/run.ts'
+const leavesNone = 'leavesNone: verifies || (keeps && bound.change !== undefined)'
 
 const begins = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/batch-begins.test.ts', test })
 
 const lockedIn = (form: string): Mutant['caughtBy'] => ({
   file: 'test/operations/locked-row.test.ts',
   test: `a sub-batch ${form} gives its rows back when one is locked, until it waits for that row alone`,
+})
+
+const sized = (test: string): Mutant['caughtBy'] => ({
+  file: 'test/operations/size.test.ts',
+  test: `the size of a sub-batch ${test}`,
 })
 
 const silent = 'test/operations/silent-server.test.ts'
@@ -41,6 +48,24 @@ export const errors: readonly Mutant[] = [
     breaks: 'a sub-batch is short: in a transaction it keeps its rows for as long as one of them is locked',
     edits: [{ file: subBatch, from: '    },\n    lockLimit(work, next),\n', to: '    },\n' }],
     caughtBy: lockedIn('in a transaction'),
+  },
+  {
+    name: 'sub-batch-aimed-too-long',
+    breaks: 'a sub-batch is short: all that is fixed and its rows may take seconds together',
+    edits: [{ file: 'src/operations/sizes.ts', from: '{ limitMs: 250, walBytes', to: '{ limitMs: 2_500, walBytes' }],
+    caughtBy: sized('settles where rows and all that is fixed take at most 250 ms together'),
+  },
+  {
+    name: 'sub-batch-as-long-as-what-is-fixed',
+    breaks: 'a sub-batch is short: its rows take as long as all that is fixed, however long that is',
+    edits: [
+      {
+        file: 'src/operations/size.ts',
+        from: 'Math.min(Math.max(aim.targetMs, fixedMs), Math.max(aim.limitMs - fixedMs, aim.limitMs / 4))',
+        to: 'Math.max(aim.targetMs, fixedMs)',
+      },
+    ],
+    caughtBy: sized('is never aimed at more than 250 ms, whatever was measured'),
   },
   {
     name: 'locked-row-at-fault',
@@ -97,14 +122,38 @@ export const errors: readonly Mutant[] = [
   {
     name: 'kept-rows-unseen',
     breaks: 'finished means that no row is left: rows that a trigger keeps as they are look done',
-    edits: [{ file: subBatch, from: '(work.mayKeepRows || work.pass > 1)', to: 'work.pass > 1' }],
+    edits: [{ file: run, from: leavesNone, to: 'leavesNone: verifies' }],
     caughtBy: kept('rows that a trigger keeps are isolated in the first pass where there is no second'),
   },
   {
     name: 'kept-rows-finished',
     breaks: 'finished means that no row is left: the second pass does not look at what it has changed',
-    edits: [{ file: subBatch, from: '(work.mayKeepRows || work.pass > 1)', to: 'work.mayKeepRows' }],
+    edits: [{ file: run, from: leavesNone, to: 'leavesNone: keeps && bound.change !== undefined' }],
     caughtBy: kept('a value that the column rounds is found by the second pass'),
+  },
+  {
+    name: 'kept-rows-of-own-work',
+    breaks: 'finished means that no row is left: only presets are looked at after they have changed rows',
+    edits: [{ file: run, from: leavesNone, to: 'leavesNone: bound.change !== undefined && (verifies || keeps)' }],
+    caughtBy: kept('rows that a trigger keeps from work of your own in a transaction are isolated by the second pass'),
+  },
+  {
+    name: 'kept-rows-outside',
+    breaks: 'finished means that no row is left: work with external effects leaves rows in scope',
+    edits: [
+      {
+        file: subBatch,
+        from: '  if (work.leavesNone) await refuseKept(database.work, { walk, window: next.window, scope })\n',
+        to: '',
+      },
+    ],
+    caughtBy: kept('rows that a trigger keeps from work of your own in no transaction are isolated by the second pass'),
+  },
+  {
+    name: 'kept-rows-retried',
+    breaks: 'finished means that no row is left: a row that is retried after the second pass looks done',
+    edits: [{ file: run, from: 'const verifies = operation.pass > 1', to: 'const verifies = run.batch.pass > 1' }],
+    caughtBy: kept('a row that is kept again when it is retried is isolated again'),
   },
   {
     name: 'transaction-ended-unnoticed',

@@ -33,6 +33,30 @@ export const starts: readonly Mutant[] = [
     caughtBy: { file: belonging, test: 'an expression for a type is not recorded' },
   },
   {
+    name: 'quoted-names-unknown',
+    breaks: 'an operation that an index serves starts: a column that EXPLAIN quotes is not found in the plan',
+    edits: [{ file: 'src/targets/explain.ts', from: '  if (names.includes(quote(column))) return true\n', to: '' }],
+    caughtBy: {
+      file: 'test/operations/preflight-refusal.test.ts',
+      test: 'a walk along a leading column named time starts without force',
+    },
+  },
+  {
+    name: 'start-names-its-login',
+    breaks: 'a forged start can be told: whoever starts an operation says which login they have',
+    edits: [
+      {
+        file: migration,
+        from: "'login', session_user)",
+        to: "'login', coalesce(p_who ->> 'login', current_user))",
+      },
+    ],
+    caughtBy: {
+      file: belonging,
+      test: 'an account that may only enqueue records nothing but starts, and each of them with its own login',
+    },
+  },
+  {
     name: 'audit-open-to-enqueuers',
     breaks: 'the audit is written by those who act: an account that may only enqueue writes what it likes',
     edits: [

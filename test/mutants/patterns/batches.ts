@@ -7,8 +7,47 @@ const retriedOnce = {
   test: 'when all dead members have been retried, success is called once and complete not again',
 }
 
+const mendedBySpans = {
+  file: 'test/patterns/batches/mending.test.ts',
+  test: 'counters that do not fit the members are mended by history read in small spans, none of them under a lock',
+}
+
 /** Guards of batches of jobs. */
 export const batches: readonly Mutant[] = [
+  {
+    name: 'batch-mended-by-all-history',
+    breaks: 'nobody waits for millions of rows: members are looked for in all of history at once',
+    edits: [{ file: schema, from: 'h.finished_at >= p_from and h.finished_at < p_to and', to: '' }],
+    caughtBy: mendedBySpans,
+  },
+  {
+    name: 'batch-recounted-in-one-span',
+    breaks: 'nobody waits for millions of rows: history is read in one span since the batch of jobs was opened',
+    edits: [
+      { file: 'src/patterns/batches/recount.ts', from: 'const spanMs = 300_000', to: 'const spanMs = 30_000_000' },
+    ],
+    caughtBy: mendedBySpans,
+  },
+  {
+    name: 'batch-mended-under-its-lock',
+    breaks: 'endings do not wait for history: it is read while the batch of jobs is locked',
+    edits: [
+      {
+        file: schema,
+        from: '    if p_completed is null or',
+        to: `    p_completed := coalesce(p_completed, sluice.count_completed_members(p_id, b.opened_at, 'infinity'));
+    p_seen := coalesce(p_seen, b.touched_at);
+    if p_completed is null or`,
+      },
+    ],
+    caughtBy: mendedBySpans,
+  },
+  {
+    name: 'batch-mended-by-old-count',
+    breaks: 'counters fit the members: a batch of jobs is mended by a count from before a member ended',
+    edits: [{ file: schema, from: ' or p_seen is distinct from b.touched_at', to: '' }],
+    caughtBy: mendedBySpans,
+  },
   {
     name: 'locked-batch-holds-up-members',
     breaks: 'members do not wait for a batch of jobs that is not theirs: those of a locked one keep their place',
@@ -22,6 +61,21 @@ export const batches: readonly Mutant[] = [
     caughtBy: {
       file: 'test/patterns/batches/locked-batch.test.ts',
       test: 'a batch that an open transaction has sealed holds up its own members, and no other jobs',
+    },
+  },
+  {
+    name: 'locked-batch-unsaid',
+    breaks: 'what stands still says why: nobody is told that members wait for an open transaction',
+    edits: [
+      {
+        file: 'src/jobs/completer.ts',
+        from: 'if (lane.locked === 1) this.#warn',
+        to: 'if (lane.locked < 1) this.#warn',
+      },
+    ],
+    caughtBy: {
+      file: 'test/patterns/batches/locked-batch.test.ts',
+      test: 'a batch that an open transaction has cancelled holds up its own members, and no other jobs',
     },
   },
   {

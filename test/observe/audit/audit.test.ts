@@ -56,7 +56,7 @@ describe('each act of a person is one row', () => {
         'operation.start',
         id,
         null,
-        { name: 'count', table: 'public.counters', tenant: null, status: 'queued' },
+        { name: 'count', table: 'public.counters', tenant: null, status: 'queued', login: 'test_worker' },
         'because',
       ],
       ['ada', 'cli', 'operation.pause', id, { status: 'queued' }, { status: 'paused' }, 'because'],

@@ -3,9 +3,14 @@ import { expect, test } from 'vitest'
 import { planned } from '../../../src/index.ts'
 import { clean, drained, leftovers, openClient } from '../../support/jobs.ts'
 import { until } from '../../support/wait.ts'
-import { callbacks, over, place, plain } from './place.ts'
+import { callbacks, over, place, plain, type Place } from './place.ts'
 
-test('a batch that an open transaction has sealed holds up its own members, and no other jobs', async () => {
+const warnings = ({ worker }: Place): string[] => worker.events.payloads('warning').map(({ message }) => message)
+
+test.each([
+  ['sealed', 'succeeded'],
+  ['cancelled', 'cancelled'],
+])('a batch that an open transaction has %s holds up its own members, and no other jobs', async (verb, state) => {
   await using at = await place()
   const { batches, jobs } = at.worker.sluice
   const sealed = await batches.open(callbacks(1))
@@ -14,7 +19,8 @@ test('a batch that an open transaction has sealed holds up its own members, and 
   await free.addMany(plain, Array.from({ length: 5 }))
   await using client = await openClient(at.db.workerUrl)
   await client.query('begin')
-  await sealed.seal({ tx: client })
+  if (verb === 'sealed') await sealed.seal({ tx: client })
+  else await client.query(`select sluice.cancel_job_batch($1, 'enough')`, [sealed.id])
 
   await at.worker.sluice.start()
   await at.worker.events.event('job.started', { nth: 10 })
@@ -26,9 +32,11 @@ test('a batch that an open transaction has sealed holds up its own members, and 
   expect(await over(at, free.id)).toMatchObject({ state: 'succeeded', total: 5 })
   // Those who wait have ended for nobody yet, and are still in the hands of their worker.
   expect(await at.db.value('select count(*)::int from sluice.job where batch_id = $1', [sealed.id])).toBe(5)
+  const wait = `jobs wait: a transaction that is open has locked their batch of jobs, ${sealed.id}.`
+  await until('it says so', () => warnings(at).some((message) => message.endsWith(wait)))
 
   await client.query('commit')
-  expect(await over(at, sealed.id)).toMatchObject({ state: 'succeeded', total: 5, succeeded: 5 })
+  expect(await over(at, sealed.id)).toMatchObject({ state, total: 5, succeeded: 5 })
   await drained(at.db)
   await at.worker.sluice.stop()
   expect(at.worker.events.count('job.lost')).toBe(0)

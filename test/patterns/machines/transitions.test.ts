@@ -5,6 +5,7 @@ import { testJobs } from '../../../src/testing/index.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { openClient } from '../../support/jobs.ts'
 import { isWaiting } from '../../support/locks.ts'
+import { setOddly } from '../../support/odd-settings.ts'
 import { until } from '../../support/wait.ts'
 
 async function orders(): Promise<TestDatabase> {
@@ -74,3 +75,43 @@ test('a step that has lost its job while it worked does not move the row', async
   expect(await db.value('select state from orders')).toBe('new')
   expect(await testJobs(sluice).enqueued()).toMatchObject([{ name: 'orders.new' }])
 })
+
+test.each(['repeatable read', 'serializable'])(
+  'rows start and advance where the database says %s, also at the same moment',
+  async (isolation) => {
+    await using db = await orders()
+    await db.query(`insert into orders select i, 'new' from generate_series(2, 20) i`)
+    await setOddly(db, 'database', { default_transaction_isolation: `'${isolation}'` })
+    const machine = machineOf(async () => undefined, true)
+    await using sluice = new Sluice({ database: db.workerUrl, machines: [machine] })
+    const keys = Array.from({ length: 20 }, (_, i) => i + 1)
+    // Two callers for each row: the second waits for the first, and then finds what that one has done.
+    await Promise.all([...keys, ...keys].map((key) => sluice.machines.start(machine, key)))
+    const moved = await Promise.all(
+      [...keys, ...keys].map((key) => sluice.machines.advance(machine, key, { to: 'paid' })),
+    )
+    expect(new Set(moved.map(({ state }) => state))).toEqual(new Set(['paid']))
+    expect(await db.value(`select count(*)::int from orders where state = 'paid'`)).toBe(20)
+    // One job per row and state: the steps of the first state find their rows moved.
+    expect(await testJobs(sluice).enqueued()).toHaveLength(40)
+  },
+)
+
+test.each(['repeatable read', 'serializable'])(
+  'a row is inserted, started and advanced in a %s transaction of the caller',
+  async (isolation) => {
+    await using db = await orders()
+    const machine = machineOf(async () => undefined, true)
+    await using sluice = new Sluice({ database: db.workerUrl, machines: [machine] })
+    await using caller = await openClient(db.workerUrl)
+    await caller.query(`begin isolation level ${isolation}`)
+    await caller.query(`insert into orders values (2, 'new')`)
+    expect(await sluice.machines.start(machine, 2, { tx: caller })).toMatchObject({ key: '2', state: 'new' })
+    expect(await sluice.machines.advance(machine, 2, { to: 'paid', tx: caller })).toMatchObject({ state: 'paid' })
+    expect(await sluice.machines.advance(machine, 1, { to: 'paid', tx: caller })).toMatchObject({ state: 'paid' })
+    await caller.query('commit')
+    expect(await db.value(`select count(*)::int from orders where state = 'paid'`)).toBe(2)
+    await testJobs(sluice).drain()
+    expect(await db.value(`select count(*)::int from orders where state = 'packed'`)).toBe(2)
+  },
+)
