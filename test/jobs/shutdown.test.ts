@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { clean, jobWorker, leftovers, liveJobs, startedWorker, withLedger } from '../support/jobs.ts'
+import { clean, jobWorker, leftovers, liveJobs, openClient, startedWorker, withLedger } from '../support/jobs.ts'
+import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 
 const numbered = z.object({ n: z.number() })
@@ -26,12 +27,22 @@ test('running jobs may end, fetched ones go back, and nothing stays claimed', as
   expect(await db.value('select count(*)::int from sluice.job_attempt')).toBe(0)
 })
 
-test('a worker that is stopped as it starts does not wait for its next look', async () => {
+test('a worker that is stopped while it claims does not wait for its next look', async () => {
   await using db = await testDatabase()
   const noop = defineJob({ name: 'noop', perform: () => undefined })
   // Its stop would be as patient with a job.
   const worker = await startedWorker(db, [noop], { poll: '1 hour' }, { worker: { stop: '1 hour' } })
-  await worker.sluice.stop()
+  const listens = `select exists (select from pg_stat_activity where datname = current_database()
+    and application_name = 'sluice listen' and state = 'idle')`
+  await until('it listens', () => db.value(listens))
+  await using holder = await openClient(db.url)
+  await holder.query('begin')
+  await holder.query('select from sluice.claim_turn for update')
+  await db.query(`select sluice.enqueue('{"job": "noop"}', notify => true)`)
+  await until('its claim waits', () => isWaiting(db, '%claim_jobs%'))
+  const stopped = worker.sluice.stop()
+  await holder.query('commit')
+  await stopped
   expect(await leftovers(db)).toEqual(clean)
 })
 

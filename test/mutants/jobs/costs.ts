@@ -72,7 +72,7 @@ export const jobCosts: readonly Mutant[] = [
     edits: [{ file: 'src/jobs/crew.ts', from: ' && !this.#hinted && !stopping.aborted)', to: ' && !this.#hinted)' }],
     caughtBy: {
       file: 'test/jobs/shutdown.test.ts',
-      test: 'a worker that is stopped as it starts does not wait for its next look',
+      test: 'a worker that is stopped while it claims does not wait for its next look',
     },
   },
   {
