@@ -94,7 +94,7 @@ export const tables: readonly Mutant[] = [
         to: "answer!['QUERY PLAN'][0]!.Plan!",
       },
     ],
-    caughtBy: inOperations('rows-kept', 'an operation whose change a rule replaces stops and says so'),
+    caughtBy: inOperations('rows-kept', 'an operation whose change a rule replaces stops and says so: preset'),
   },
   {
     name: 'idempotency-key-shared',
