@@ -22,7 +22,7 @@ export interface JobInfo {
   readonly attempt: number
   readonly tags: readonly string[]
   readonly enqueuedAt: Date
-  /** The same in every attempt: give it to receivers outside of the database, so that they can tell a repetition. */
+  /** The same in every attempt: give it to receivers outside the database, so that they can recognize a repetition. */
   readonly idempotencyKey: string
 }
 
@@ -88,7 +88,7 @@ interface CommonSpec<Args> {
    * `for` in any case. Default key: the args.
    */
   unique?: { for?: Duration; until?: 'start' | 'success'; key?(args: Args): string }
-  /** So many jobs of a key at once, over all processes; they start in the order in which they were enqueued. */
+  /** Up to `limit` jobs of a key run at once, over all processes, in the order in which they were enqueued. */
   concurrency?: { limit: number; key(args: Args): string }
   /** An attempt may take so long. Default: 10 minutes. */
   timeout?: Duration
@@ -100,7 +100,7 @@ interface CommonSpec<Args> {
 
 export interface JobSpec<Args> extends CommonSpec<Args> {
   transaction?: false
-  /** The work. Runs at least once; what it does outside of `tx` may happen again after a crash. */
+  /** The work. Runs at least once; what it does outside `tx` may happen again after a crash. */
   perform(context: JobContext<Args>): Performed
 }
 
@@ -109,7 +109,7 @@ export interface TransactionalSpec<Args> extends CommonSpec<Args> {
   /** Locks a row by its key before the handler runs, until the transaction ends. A row that is gone: the job leaves. */
   lock?: RowLock<Args>
   /**
-   * What happens outside of the database: before the transaction, in none, and at least once. What it gives goes to
+   * What happens outside the database: before the transaction, in none, and at least once. What it gives goes to
    * `perform`, which writes it down; an outcome such as `snooze` ends the attempt. A guard is asked before it, too.
    */
   effect?(context: EffectContext<Args>): unknown

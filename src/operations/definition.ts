@@ -21,7 +21,7 @@ export interface PerformContext<Args> extends ScopeContext<Args> {
   batch: Batch
 }
 
-/** What work with effects outside of the database receives: rows as they were read, in no transaction. */
+/** What work with effects outside the database receives: rows as they were read, in no transaction. */
 export interface ExternalContext<Args> extends ScopeContext<Args> {
   rows: Record<string, unknown>[]
   /**
@@ -68,7 +68,7 @@ interface CommonSpec<Args> {
   quarantineLimit?: number
   /** Each run waits until a person approves it. */
   approval?: boolean
-  /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`. Outside of them it is on hold. */
+  /** The hours in which it may run, such as `'00:00-06:00 Europe/Berlin'`. Outside these hours it is on hold. */
   window?: WindowSpec
   /**
    * `primary` (default): all reads go there. `replica`: looks for the next batch and the look for rows that were left may
@@ -96,7 +96,7 @@ export interface OperationSpec<Args> extends CommonSpec<Args> {
   perform(context: PerformContext<Args>): Promise<number | void>
 }
 
-/** An operation with effects outside of the database: a sub-batch takes effect at least once. */
+/** An operation with effects outside the database: a sub-batch takes effect at least once. */
 export interface ExternalSpec<Args> extends CommonSpec<Args> {
   effects: 'external'
   /** The work on the rows of one sub-batch, in no transaction. Returns how many it changed; by default all. */
