@@ -58,6 +58,7 @@ export type SluiceErrorCode =
   | 'SWEEP_INVALID'
   | 'TABLE_INVALID'
   | 'TABLE_NOT_FOUND'
+  | 'TEXT_INVALID'
   | 'TRANSACTION_INVALID'
   | 'WINDOW_INVALID'
   | 'WORKER_NOT_FOUND'

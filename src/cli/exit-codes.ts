@@ -75,6 +75,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   SWEEP_INVALID: 'usage',
   TABLE_INVALID: 'usage',
   TABLE_NOT_FOUND: 'usage',
+  TEXT_INVALID: 'usage',
   TRANSACTION_INVALID: 'usage',
   WINDOW_INVALID: 'usage',
   WORKER_NOT_FOUND: 'failed',

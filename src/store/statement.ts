@@ -67,6 +67,13 @@ function explain(error: unknown, name: string, schema: string): unknown {
       cause: error,
     })
   }
+  if (code === '22P05') {
+    return new SluiceError('TEXT_INVALID', {
+      message: `The database cannot store a character of the given text (${name}): ${(error as Error).message}. Remove the character, or move to a database whose encoding is UTF8.`,
+      details: { statement: name },
+      cause: error,
+    })
+  }
   if (code === '42501') {
     return new SluiceError('PERMISSION_DENIED', {
       message: `The database role may not run ${name}: ${(error as Error).message}. "sluice grants" prints the SQL that gives a role what it needs.`,

@@ -1,6 +1,17 @@
 // Errors and reasons with characters that the database cannot store: what happened must be written down all the same.
+import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
-import { cancel, defineJob, planned, retryOn, snooze, Sluice, type JobDefinition } from '../../src/index.ts'
+import {
+  cancel,
+  defineJob,
+  defineOperation,
+  planned,
+  retryOn,
+  snooze,
+  Sluice,
+  type JobDefinition,
+} from '../../src/index.ts'
+import { z } from 'zod'
 import { jobProfile } from '../support/jobs.ts'
 import { latinDatabase } from '../support/latin.ts'
 import { until } from '../support/wait.ts'
@@ -109,4 +120,32 @@ test('what a caller gives and the database cannot store is refused, and nobody e
   ])
 
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+})
+
+test('text that the database cannot store is refused with a code, and takes no other call with it', async () => {
+  const mail = defineJob({ name: 'mail', args: z.object({ to: z.string() }), perform: () => undefined })
+  const rename = defineOperation({
+    name: 'rename',
+    table: 'people',
+    args: z.object({ to: z.string() }),
+    perform: ({ batch }) => batch.update(sql`name = 'x'`),
+  })
+  await using db = await latinDatabase()
+  await using sluice = new Sluice({ ...jobProfile(), database: db.url, jobs: [mail], operations: [rename] })
+  await sluice.migrate()
+  await db.value('create table people (id int primary key, name text)')
+  const refused = { name: 'SluiceError', code: 'TEXT_INVALID', message: expect.stringContaining('UTF8') as string }
+
+  const [args, tags, good] = await Promise.allSettled([
+    sluice.jobs.enqueue(mail, { to: 'Анна' }),
+    sluice.jobs.enqueue(mail, { to: 'Anna' }, { tags: ['срочно'] }),
+    sluice.jobs.enqueue(mail, { to: 'André' }),
+  ])
+
+  expect(args).toMatchObject({ status: 'rejected', reason: refused })
+  expect(tags).toMatchObject({ status: 'rejected', reason: refused })
+  expect(good).toMatchObject({ status: 'fulfilled' })
+  await expect(sluice.operations.start(rename, { to: 'Анна' })).rejects.toMatchObject(refused)
+  expect(await db.value(`select string_agg(args ->> 'to', ',') from sluice.job`)).toBe('André')
+  expect(await db.value('select count(*)::int from sluice.operation')).toBe(0)
 })
