@@ -1,4 +1,4 @@
-// Compiles src/ to dist/, carries the migrations along (tsc copies no .sql files) and removes what has no source any
+// Compiles src/ to dist/, carries the files of the schema along (tsc copies no .sql files) and removes what has no source any
 // more. Files are written in place: a build does not pull the floor from under a process that runs from dist/.
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
@@ -15,7 +15,7 @@ const to = (path) => join(root, 'dist', path)
 execFileSync(process.execPath, [join(typescript, 'bin/tsc'), '-p', join(root, 'tsconfig.build.json')], {
   stdio: 'inherit',
 })
-cpSync(from('store/migrations'), to('store/migrations'), { recursive: true })
+cpSync(from('store/schema'), to('store/schema'), { recursive: true })
 
 // The pages of the dashboard: one script and one style sheet, with all that they need in them.
 const pages = 'dashboard/assets'

@@ -49,7 +49,8 @@ function checkContents({ files, size, unpackedSize }: Packed): void {
     'dist/index.js',
     'dist/index.d.ts',
     'dist/cli/main.js',
-    'dist/store/migrations/0001_create_schema.sql',
+    'dist/store/schema/tables/0001_schema.sql',
+    'dist/store/schema/functions/enqueue.sql',
   ]) {
     if (!files.some(({ path }) => path === needed)) throw new Error(`the tarball lacks ${needed}`)
   }

@@ -52,6 +52,7 @@ export type SluiceErrorCode =
   | 'RECONCILER_BUSY'
   | 'SCHEMA_AHEAD'
   | 'SCHEMA_BEHIND'
+  | 'SCHEMA_FOREIGN'
   | 'SCHEMA_MISSING'
   | 'SCOPE_INVALID'
   | 'STATE_CHANGED'

@@ -20,9 +20,9 @@ export { anonymise, type AnonymiseSpec } from './operations/anonymise.ts'
 export { backfill, type BackfillSpec } from './operations/backfill.ts'
 export { expire, type ExpireSpec } from './operations/expire.ts'
 export type { PresetSpec } from './operations/preset.ts'
-export type { Age, AgeLimit } from './operations/age.ts'
+export type { Age, AgeLimit } from './targets/changes.ts'
 export type { Eta } from './operations/progress.ts'
-export type { Batch } from './operations/batch.ts'
+export type { Batch } from './targets/work.ts'
 export type { Limits } from './operations/limits.ts'
 export type { Operations, StartParameters, SwitchOptions, VerbOptions } from './operations/operations.ts'
 export type { OperationRecords, StartableOperation } from './operations/records.ts'
@@ -30,7 +30,7 @@ export type { Stretch, Transition } from './store/operation-records.ts'
 export type { QuarantinedRange } from './store/quarantine.ts'
 export type { Standstill } from './store/standstill.ts'
 export type { OperationPlan, OperationPlanOptions } from './operations/preflight/preview.ts'
-export type { PlanFinding } from './operations/preflight/finding.ts'
+export type { PlanFinding } from './targets/findings.ts'
 export type { StartedOperation, StartOptions } from './operations/start.ts'
 export { finalStates, transitions, verbs, type OperationState, type OperationVerb } from './operations/states.ts'
 export type { TenantExport, TenantImport, Tenants } from './operations/tenants.ts'
@@ -72,7 +72,7 @@ export type {
   TransactionalContext,
   TransactionalSpec,
 } from './jobs/definition.ts'
-export { cancel, JobOutcome, JobTimeout, leave, snooze } from './jobs/outcomes.ts'
+export { cancel, JobOutcome, JobTimeout, leave, snooze } from './jobs/policy.ts'
 export {
   DeadlockDetected,
   discardOn,
@@ -85,13 +85,22 @@ export {
   type Wait,
   type WaitPolicy,
 } from './jobs/policy.ts'
-export { jobVerbs, type BulkAction } from './jobs/bulk.ts'
+export { jobVerbs } from './jobs/bulk.ts'
+export type { BulkAction } from './jobs/queue.ts'
 export type { JobPage, Jobs, JobVerbOptions } from './jobs/jobs.ts'
 export { parseArgsFilter, type ArgsFilter, type JobQuery, type JobSelection } from './jobs/query.ts'
-export type { FailureGroup } from './store/jobs/failures.ts'
-export type { Queues, QueueStatus, QueueVerbOptions } from './jobs/queues.ts'
-export { endedJobStates, liveJobStates, type JobAttempt, type JobState, type JobStatus } from './jobs/status.ts'
-export type { LockView, WorkerView } from './store/jobs/views.ts'
+export type { Queues, QueueVerbOptions } from './jobs/queues.ts'
+export {
+  endedJobStates,
+  liveJobStates,
+  type FailureGroup,
+  type JobAttempt,
+  type JobState,
+  type JobStatus,
+  type LockView,
+  type QueueStatus,
+} from './jobs/status.ts'
+export type { WorkerView } from './store/jobs/views.ts'
 
 // Schedules, and the hours in which work may run
 export {

@@ -2,6 +2,7 @@ import type { SluiceConfig } from './config/config.ts'
 import { resolveConfig, type ResolvedConfig } from './config/resolve.ts'
 import { Alerts } from './observe/alerts/alerts.ts'
 import { Audit } from './observe/audit/audit.ts'
+import type { BatchStore } from './patterns/batches/batch-store.ts'
 import { Batches } from './patterns/batches/batches.ts'
 import { memberBatch } from './patterns/batches/open-batch.ts'
 import { Governor } from './governor/governor.ts'
@@ -12,6 +13,7 @@ import { JobBench } from './jobs/bench.ts'
 import type { ContextTools } from './jobs/context.ts'
 import type { JobDefinition } from './jobs/definition.ts'
 import { Jobs } from './jobs/jobs.ts'
+import type { JobQueue } from './jobs/queue.ts'
 import { Queues } from './jobs/queues.ts'
 import { Machines } from './patterns/machines/machines.ts'
 import { Operations } from './operations/operations.ts'
@@ -28,9 +30,14 @@ import { Sweeps } from './patterns/sweeps/sweeps.ts'
 import { beginOperations, beginShift, type Place, type Shift } from './process.ts'
 import { knownBy, type Known } from './registries.ts'
 import { openDatabase, type Database } from './store/database.ts'
+import { postgresTarget } from './targets/postgres/target.ts'
+import type { Target } from './targets/target.ts'
 import { checkForTests } from './store/for-tests.ts'
+import { PostgresBatches } from './store/jobs/postgres-batches.ts'
+import { PostgresQueue } from './store/jobs/postgres-queue.ts'
+import { QueueForTests } from './store/jobs/bench.ts'
 import { listWorkers, type WorkerView } from './store/jobs/views.ts'
-import { migrateDatabase, schemaStatus, type MigrationResult } from './store/migrate.ts'
+import { migrateDatabase, pendingNames, type MigrationResult } from './store/migrate.ts'
 import type { EventName, Events } from './telemetry/events.ts'
 import { logEvents, type LogOptions } from './telemetry/log.ts'
 import { replicaNews } from './telemetry/replica-news.ts'
@@ -69,6 +76,8 @@ export class Sluice implements AsyncDisposable {
   readonly #given: SluiceConfig
   readonly #config: ResolvedConfig
   readonly #known: Known
+  readonly #queue: JobQueue
+  readonly #batchStore: BatchStore
   readonly #once = new Once(() => this.#connect())
   readonly #telemetry = new Telemetry()
   readonly #recorder = new Recorder({ database: () => this.#connect(), telemetry: this.#telemetry })
@@ -98,7 +107,7 @@ export class Sluice implements AsyncDisposable {
     const { machines, redact } = this.#config
     const telemetry = this.#telemetry
     const database = (): Promise<Database> => this.#connect()
-    const wake = (): void => this.#shift?.jobCrew.wake()
+    const target = async (): Promise<Target> => postgresTarget(await database())
     const wakeSweep = (name: string): void => this.#shift?.sweepCrew.wake(name)
     const work = (names: string[]): Promise<AsyncDisposable> => this.#workOn(names)
     const secret = (name: string): readonly string[] =>
@@ -108,16 +117,20 @@ export class Sluice implements AsyncDisposable {
     this.audit = new Audit(database)
     this.alerts = new Alerts(this.#config.alerts, { database, telemetry })
     this.tenants = new Tenants(database)
-    this.queues = new Queues({ database, telemetry })
-    this.jobs = new Jobs({ database, telemetry, wake, redact: secret, idle: () => this.#shift?.jobCrew.idle === true })
+    const queue = new PostgresQueue({ database, telemetry })
+    this.#queue = queue
+    this.#batchStore = new PostgresBatches({ database, telemetry, queue })
+    this.queues = new Queues({ queue, telemetry })
+    this.jobs = new Jobs({ queue, telemetry, redact: secret })
     const { jobs } = this
-    this.batches = new Batches({ database, telemetry, jobs, wake })
-    this.operations = new Operations({ database, telemetry, redact, registry: known.operations, work })
-    this.inboxes = new Inboxes({ database, telemetry, entrance: jobs.entrance, registry: known.inboxes })
+    this.batches = new Batches({ store: this.#batchStore, jobs })
+    this.operations = new Operations({ database, target, telemetry, redact, registry: known.operations, work })
+    this.inboxes = new Inboxes({ database, telemetry, queue, registry: known.inboxes })
     this.machines = new Machines({ database, jobs, registry: known.machines })
-    this.reconcilers = new Reconcilers({ database, telemetry, jobs, registry: known.reconcilers })
+    this.reconcilers = new Reconcilers({ database, telemetry, jobs, queue, registry: known.reconcilers })
     this.sweeps = new Sweeps({ database, telemetry, registry: known.sweeps, wake: wakeSweep })
-    this.schedules = new Schedules({ database, telemetry, registry: known.schedules, start: this.#startScheduled })
+    const start = this.#startScheduled
+    this.schedules = new Schedules({ database, queue, telemetry, registry: known.schedules, start })
     const own = [...this.inboxes.jobs, ...machines.flatMap(({ steps }) => [...steps.values()]), jobs.bulkDefinition]
     this.#known = { ...known, jobs: new Registry<JobDefinition>('job', [...this.#config.jobs, ...own]) }
   }
@@ -125,13 +138,15 @@ export class Sluice implements AsyncDisposable {
   /** @internal What `sluice/testing` needs of the engine. */
   get jobBench(): JobBench {
     const [enqueue, batch, registry, telemetry] = [this.#enqueue, this.#batch, this.#known.jobs, this.#telemetry]
-    return new JobBench({ database: () => this.#testDatabase(), telemetry, registry, enqueue, batch })
+    const database = (): Promise<Database> => this.#testDatabase()
+    const tools = { database, queue: this.#queue, telemetry, registry, enqueue, batch }
+    return new JobBench({ ...tools, store: new QueueForTests(database) })
   }
 
   /** @internal What `sluice/testing` needs of schedules. */
   get scheduleBench(): ScheduleBench {
     const [telemetry, start] = [this.#telemetry, this.#startScheduled]
-    return new ScheduleBench({ database: () => this.#testDatabase(), telemetry, start })
+    return new ScheduleBench({ database: () => this.#testDatabase(), queue: this.#queue, telemetry, start })
   }
 
   /** The database, if it is one for tests. */
@@ -182,9 +197,9 @@ export class Sluice implements AsyncDisposable {
     return result
   }
 
-  /** The names of migrations that this release brings and the database lacks. */
+  /** The names of migrations and function files that this release brings and the database lacks. */
   async pendingMigrations(): Promise<string[]> {
-    return (await schemaStatus((await this.#connect()).control)).pending.map(({ name }) => name)
+    return pendingNames((await this.#connect()).control)
   }
 
   /** Looks at everything that commonly goes wrong; each finding says what to do. */
@@ -246,6 +261,8 @@ export class Sluice implements AsyncDisposable {
       recorder: this.#recorder,
       known: this.#known,
       verbs: { jobs, inboxes, alerts },
+      queue: this.#queue,
+      batches: this.#batchStore,
       context: { enqueue: this.#enqueue, batch: this.#batch },
       start: this.#startScheduled,
     }
@@ -260,7 +277,11 @@ export class Sluice implements AsyncDisposable {
 
   /** One for the whole process. */
   #govern(database: Database): Governor {
-    this.#governor ??= new Governor(this.#config.governor, { database, telemetry: this.#telemetry })
+    this.#governor ??= new Governor(this.#config.governor, {
+      database,
+      target: postgresTarget(database),
+      telemetry: this.#telemetry,
+    })
     return this.#governor
   }
 

@@ -12,7 +12,6 @@ const files = readdirSync(src, { recursive: true, withFileTypes: true })
 
 interface Import {
   path: string
-  typeOnly: boolean
 }
 
 const textOf = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]))
@@ -21,18 +20,17 @@ const textOf = new Map(files.map((file) => [file, readFileSync(join(src, file), 
 const codeOf = (file: string): string => (textOf.get(file) ?? '').replace(/`[^`]*`/g, '``')
 
 function importsOf(file: string): Import[] {
-  const pattern = /^\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'|import\('([^']+)'\)/gm
-  return [...codeOf(file).matchAll(pattern)].map(([, typeOnly, fixed, dynamic]) => ({
+  const pattern = /^\s*(?:import|export)\s+(?:[^'";]*?\sfrom\s+)?'([^']+)'|import\('([^']+)'\)/gm
+  return [...codeOf(file).matchAll(pattern)].map(([, fixed, dynamic]) => ({
     path: resolve(file, fixed ?? dynamic ?? ''),
-    typeOnly: typeOnly !== undefined,
   }))
 }
 
 const resolve = (file: string, path: string): string => (path.startsWith('.') ? join(dirname(file), path) : path)
 
-/** A folder of `src`, or of one of its two houses of small rooms, or a file that is a room of its own. */
+/** A folder of `src`, or of one of its two houses of small rooms, or a kind of target, or a file that is a room. */
 const roomOf = (path: string): string =>
-  (/^(?:patterns|observe)\/[^/]+|^[^/]+/.exec(path)?.[0] ?? path).replace(/\.tsx?$/, '')
+  (/^(?:patterns|observe)\/[^/]+|^targets\/postgres|^[^/]+/.exec(path)?.[0] ?? path).replace(/\.tsx?$/, '')
 
 /** What each room may import beside itself: rooms, single files, and packages. Node's own modules are free to all. */
 const mayImport: Record<string, string[]> = {
@@ -40,12 +38,49 @@ const mayImport: Record<string, string[]> = {
   errors: [],
   version: [],
   telemetry: ['std', 'pino'],
-  store: ['std', 'errors', 'telemetry', 'pg'],
+  // Of the engines it implements ports, and imports nothing else.
+  store: [
+    'jobs/queue.ts',
+    'jobs/ending.ts',
+    'jobs/query.ts',
+    'jobs/status.ts',
+    'patterns/batches/batch-store.ts',
+    'patterns/batches/status.ts',
+    'std',
+    'errors',
+    'version',
+    'telemetry',
+    'pg',
+  ],
   args: ['std', 'errors', '@standard-schema/spec'],
-  targets: ['store/connection.ts', 'store/sqlstate.ts', 'store/operations.ts', 'std', 'errors', 'sql-template-tag'],
-  'observe/doctor': ['governor', 'store', 'targets', 'std', 'errors'],
+  // The port: of the store it knows types alone.
+  targets: [
+    'store/batches.ts',
+    'store/connection.ts',
+    'store/operations.ts',
+    'store/sqlstate.ts',
+    'std',
+    'errors',
+    'sql-template-tag',
+  ],
+  'targets/postgres': [
+    'targets',
+    'store/batches.ts',
+    'store/connection.ts',
+    'store/database.ts',
+    'store/free-text.ts',
+    'store/operations.ts',
+    'store/pool.ts',
+    'store/sqlstate.ts',
+    'store/statement.ts',
+    'store/table-settings.ts',
+    'std',
+    'errors',
+    'sql-template-tag',
+  ],
+  'observe/doctor': ['governor', 'store', 'std', 'errors'],
   runtime: ['store', 'telemetry', 'std', 'errors'],
-  governor: ['config/option.ts', 'runtime', 'targets/vacuum.ts', 'store', 'telemetry', 'std', 'errors'],
+  governor: ['config/option.ts', 'runtime', 'targets', 'store', 'telemetry', 'std', 'errors'],
   operations: [
     'args',
     'targets',
@@ -60,14 +95,24 @@ const mayImport: Record<string, string[]> = {
     'sql-template-tag',
     '@standard-schema/spec',
   ],
-  jobs: ['args', 'targets', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
+  jobs: ['args', 'targets/postgres', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
   'patterns/schedules': ['args', 'jobs', 'operations', 'runtime', 'store', 'telemetry', 'std', 'errors', 'croner'],
   'patterns/batches': ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors'],
-  'patterns/reconcilers': ['jobs', 'targets', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
+  'patterns/reconcilers': [
+    'jobs',
+    'targets',
+    'targets/postgres',
+    'runtime',
+    'store',
+    'telemetry',
+    'std',
+    'errors',
+    'sql-template-tag',
+  ],
   'patterns/machines': [
     'jobs',
     'patterns/reconcilers',
-    'targets',
+    'targets/postgres',
     'runtime',
     'store',
     'telemetry',
@@ -90,7 +135,16 @@ const mayImport: Record<string, string[]> = {
     '@opentelemetry/api',
   ],
   'observe/alerts': ['config/option.ts', 'observe/samples', 'store', 'telemetry', 'std', 'errors'],
-  'patterns/sweeps': ['targets', 'runtime', 'store', 'telemetry', 'std', 'errors', 'sql-template-tag'],
+  'patterns/sweeps': [
+    'targets',
+    'targets/postgres',
+    'runtime',
+    'store',
+    'telemetry',
+    'std',
+    'errors',
+    'sql-template-tag',
+  ],
   adapters: ['store/connection.ts', 'std', 'errors'],
   embedded: ['std', 'errors'],
   config: [
@@ -120,6 +174,7 @@ const mayImport: Record<string, string[]> = {
     'runtime',
   ],
   process: [
+    'targets/postgres',
     'registries',
     'config',
     'observe/samples',
@@ -137,6 +192,8 @@ const mayImport: Record<string, string[]> = {
     'telemetry',
   ],
   sluice: [
+    'targets',
+    'targets/postgres',
     'registries',
     'process',
     'config',
@@ -159,6 +216,7 @@ const mayImport: Record<string, string[]> = {
   ],
   'patterns/inbox': ['jobs', 'runtime', 'store', 'telemetry', 'std', 'errors', '@standard-schema/spec'],
   index: [
+    'targets',
     'runtime/window.ts',
     'sluice',
     'observe/samples',
@@ -195,7 +253,7 @@ function allowed(file: string, { path }: Import): boolean {
   const extra = Object.entries(exceptions).flatMap(([prefix, more]) => (file.startsWith(prefix) ? more : []))
   const may = [...(mayImport[room] ?? []), ...extra]
   if (path.startsWith('node:') || roomOf(path) === room) return true
-  return may.some((name) => name === path || name === roomOf(path) || path.startsWith(`${name}/`))
+  return may.some((name) => name === path || name === roomOf(path))
 }
 
 test('every room is in the import matrix', () => {
@@ -211,18 +269,85 @@ test('arrows only go where the matrix allows', () => {
   expect(wrong).toEqual([])
 })
 
+test('the engines reach jobs in their store through the port only', () => {
+  const behind = /^store\/(jobs\/|job-batches\.ts|job-batch-views\.ts|listen\.ts)/
+  const wrong = files
+    .filter((file) => /^(jobs|patterns)\//.test(file))
+    .flatMap((file) => importsOf(file).flatMap(({ path }) => (behind.test(path) ? [`${file} -> ${path}`] : [])))
+  expect(wrong).toEqual([])
+})
+
+/**
+ * The files that one job passes from enqueue to history in PostgreSQL, in the order in which they are entered, without
+ * `std`, `telemetry`, the connection, and what only transactions, batches and lost answers need.
+ */
+const jobPath = [
+  'jobs/jobs.ts',
+  'jobs/enqueue.ts',
+  'jobs/bound.ts',
+  'jobs/trace.ts',
+  'store/jobs/postgres-queue.ts',
+  'store/jobs/enqueuer.ts',
+  'store/coalescer.ts',
+  'store/jobs/enqueue.ts',
+  'store/jobs/hints.ts',
+  'jobs/worker.ts',
+  'store/jobs/claimer.ts',
+  'store/jobs/where-to-look.ts',
+  'store/jobs/claim.ts',
+  'jobs/attempt.ts',
+  'jobs/runner.ts',
+  'jobs/context.ts',
+  'jobs/policy.ts',
+  'jobs/completer.ts',
+  'jobs/held-claims.ts',
+  'store/jobs/endings.ts',
+  'store/jobs/settle.ts',
+  'jobs/report.ts',
+]
+
+test('a job passes few files, and none of them knows the worker that it comes from', () => {
+  expect(jobPath.filter((file) => !textOf.has(file))).toEqual([])
+  expect(jobPath.length).toBeLessThanOrEqual(22)
+  const upward = jobPath.filter((file) => importsOf(file).some(({ path }) => path === 'jobs/worker.ts'))
+  expect(upward).toEqual([])
+})
+
+/** How many methods an interface has. */
+function methodsOf(file: string, name: string): number {
+  const [, body = ''] = new RegExp(`interface ${name} \\{\n([\\s\\S]*?)\n\\}`).exec(textOf.get(file) ?? '') ?? []
+  return new Set([...body.matchAll(/^ {2}(\w+)[<(]/gm)].map(([, method]) => method)).size
+}
+
+test('the port to the store of jobs has at most ten methods, and so has the one to batches of jobs', () => {
+  for (const count of [
+    methodsOf('jobs/queue.ts', 'JobQueue'),
+    methodsOf('patterns/batches/batch-store.ts', 'BatchStore'),
+  ]) {
+    expect(count).toBeGreaterThan(5)
+    expect(count).toBeLessThanOrEqual(10)
+  }
+})
+
+test('the port to targets has at most ten members', () => {
+  const [, body = ''] = /export interface Target \{\n([\s\S]*?)\n\}/.exec(textOf.get('targets/target.ts') ?? '') ?? []
+  const members = body.match(/^ {2}(readonly )?\w+[(:]/gm) ?? []
+  expect(members.length).toBeGreaterThan(5)
+  expect(members.length).toBeLessThanOrEqual(10)
+})
+
 test('only the command line, the dashboard and the tools for tests import the front door from inside', () => {
   const importers = files.filter((file) => importsOf(file).some(({ path }) => path === 'index.ts'))
   expect(importers.filter((file) => !['cli', 'dashboard', 'testing'].includes(roomOf(file)))).toEqual([])
 })
 
-/** The files that take part in a cycle of imports. */
-function inCycles({ types }: { types: boolean }): string[] {
+/** The files that take part in a cycle of imports, those of types included. */
+function inCycles(): string[] {
   const edges = new Map(
     files.map((file) => [
       file,
       importsOf(file)
-        .filter((i) => (types || !i.typeOnly) && textOf.has(i.path))
+        .filter((i) => textOf.has(i.path))
         .map((i) => i.path),
     ]),
   )
@@ -231,13 +356,8 @@ function inCycles({ types }: { types: boolean }): string[] {
   return files.filter((file) => reaches(file, file))
 }
 
-test('no file takes part in a cycle at run time', () => {
-  expect(inCycles({ types: false })).toEqual([])
-})
-
-test('no file takes part in a cycle of types, but for the parts of one batch, which share its state', () => {
-  const batch = ['batch-progress', 'batch-run', 'cuts', 'far-end', 'isolate', 'stride', 'sub-batch']
-  expect(inCycles({ types: true })).toEqual(batch.map((name) => `operations/${name}.ts`))
+test('no file takes part in a cycle, not even of types', () => {
+  expect(inCycles()).toEqual([])
 })
 
 test('no file is longer than 300 lines, no line longer than 260 characters', () => {
@@ -252,7 +372,7 @@ describe('SQL', () => {
 
   test("on our tables is in store, on users' tables in targets, on statistics in probes, and nowhere else", () => {
     const homes =
-      /^(store|targets|governor\/probes)\/|^cli\/demo\/|^cli\/commands\/init|^observe\/doctor\.ts$|^operations\/(batch|expire|define)\.ts$/
+      /^(store|targets|governor\/probes)\/|^cli\/demo\/|^cli\/commands\/init|^observe\/doctor\.ts$|^operations\/(expire|define)\.ts$/
     const strays = files.filter((file) => !homes.test(file) && keyword.test(stripComments(textOf.get(file) ?? '')))
     expect(strays).toEqual([])
   })

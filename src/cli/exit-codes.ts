@@ -69,6 +69,7 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   RECONCILER_BUSY: 'failed',
   SCHEMA_AHEAD: 'checkFailed',
   SCHEMA_BEHIND: 'checkFailed',
+  SCHEMA_FOREIGN: 'checkFailed',
   SCHEMA_MISSING: 'checkFailed',
   SCOPE_INVALID: 'usage',
   STATE_CHANGED: 'refused',

@@ -23,6 +23,7 @@ import { endGoverned, holdGoverned, noteLimiter } from '../store/governing.ts'
 import type { Crew, Shift } from '../runtime/crew.ts'
 import type { Database } from '../store/database.ts'
 import { Pool } from '../store/pool.ts'
+import type { Target } from '../targets/target.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { Budget, type BudgetOptions } from './budget.ts'
 import { Course, type Governed } from './course.ts'
@@ -47,6 +48,7 @@ export interface GovernorOptions {
 
 interface Deps {
   database: Database
+  target: Pick<Target, 'upkeep'>
   telemetry: Telemetry
 }
 
@@ -97,7 +99,7 @@ export class Governor implements Crew {
     const timeouts = { statementMs: 1_000, lockMs: 200, idleInTransactionMs: 5_000 }
     this.#pool = new Pool({ ...how, purpose: 'health', size: 1, pooled, timeouts })
     this.#budget = new Budget(options.budget, database.control)
-    this.#care = new VacuumCare({ database, warn: (what, error) => this.#warn(what, error) })
+    this.#care = new VacuumCare({ upkeep: deps.target.upkeep(), warn: (what, error) => this.#warn(what, error) })
     const work = {
       tables: () => this.#tables(),
       committed: () => this.#committed,

@@ -1,7 +1,4 @@
-import type { Database } from '../store/database.ts'
-import { Pool } from '../store/pool.ts'
-import { keepSetting, keepsSettings, noteSetting, takeSetting } from '../store/table-settings.ts'
-import { setTruncation, truncationOf, vacuumRights, vacuumTable } from '../targets/vacuum.ts'
+import type { Upkeep } from '../targets/upkeep.ts'
 
 /** How an operation and vacuum get along. */
 export interface VacuumOptions {
@@ -14,7 +11,7 @@ export interface VacuumOptions {
 }
 
 interface Deps {
-  database: Database
+  upkeep: Upkeep
   warn: (what: string, error: unknown) => void
 }
 
@@ -36,7 +33,6 @@ interface Care {
 export class VacuumCare {
   readonly #deps: Deps
   readonly #tables = new Map<string, Care>()
-  #pool: Pool | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -57,58 +53,32 @@ export class VacuumCare {
   async keepEnd(table: string, operationId: string): Promise<void> {
     const care = this.#careOf(table)
     if (care.keptFor === operationId || care.refused) return
-    const { control, work } = this.#deps.database
-    const { owner } = await vacuumRights(control, table)
+    const { upkeep } = this.#deps
+    const { owner } = await upkeep.rights(table)
     if (!owner) return this.#refuse(care, `vacuum_truncate of ${table} is for its owner to change`)
-    await work.transaction(
-      async (transaction) => {
-        // Who finds the place taken finds the table changed, too: both commit together.
-        const [place] = await keepSetting(transaction, { table })
-        if (place === undefined) return
-        await noteSetting(transaction, { table, previous: await truncationOf(transaction, table) })
-        await setTruncation(transaction, table, 'false')
-      },
-      { lockMs: 200 },
-    )
+    await upkeep.keepEnd(table)
     care.keptFor = operationId
   }
 
   /** Puts back what tables said before, where no operation walks them any more. */
   async restore(): Promise<void> {
-    const { control, work } = this.#deps.database
-    const [any] = await keepsSettings(control)
-    if (any?.kept !== true) return
-    await work.transaction(
-      async (transaction) => {
-        const [taken] = await takeSetting(transaction)
-        if (taken === undefined) return
-        await setTruncation(transaction, taken.table_name, taken.previous)
-        this.#tables.delete(taken.table_name)
-      },
-      { lockMs: 200 },
-    )
+    const table = await this.#deps.upkeep.restoreEnd()
+    if (table !== undefined) this.#tables.delete(table)
   }
 
   async close(): Promise<void> {
-    await this.#pool?.end()
+    await this.#deps.upkeep.close()
   }
 
   async #vacuum(table: string, care: Care): Promise<void> {
     try {
-      const { vacuum } = await vacuumRights(this.#deps.database.control, table)
+      const { upkeep } = this.#deps
+      const { vacuum } = await upkeep.rights(table)
       if (!vacuum) return this.#refuse(care, `this role may not vacuum ${table}: grant maintain on ${table} to it`)
-      const pool = this.#connection()
-      await vacuumTable({ query: (text, values) => pool.alone(text, values) }, table)
+      await upkeep.vacuum(table)
     } catch (error) {
       this.#deps.warn(`could not vacuum ${table}`, error)
     }
-  }
-
-  #connection(): Pool {
-    const { options, pooled } = this.#deps.database
-    const timeouts = { statementMs: 3_600_000, lockMs: 1_000, idleInTransactionMs: 5_000 }
-    this.#pool ??= new Pool({ ...options, purpose: 'vacuum', size: 1, pooled, timeouts })
-    return this.#pool
   }
 
   #refuse(care: Care, reason: string): void {

@@ -1,19 +1,54 @@
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { storable } from '../std/storable.ts'
-import type { ClaimedJob } from '../store/jobs/claim.ts'
-import { RowBusy } from '../targets/row.ts'
+import { RowBusy } from '../targets/postgres/row.ts'
 import type { JobDefinition, JobInfo } from './definition.ts'
-import type { Ending } from './endings.ts'
-import { JobOutcome } from './outcomes.ts'
-import { judge } from './policy.ts'
-import { Stop } from './stop.ts'
+import { ConnectionBroken, type Ending } from './ending.ts'
+import { JobOutcome, judge } from './policy.ts'
+import type { ClaimedJob } from './queue.ts'
 import { ownTags } from './trace.ts'
 
 /** Reasons may come from handlers and people. */
 const maxReason = 2_000
 /** 24 days: what an integer of the database holds. A job in a paused queue may have waited longer. */
 const maxWaitMs = 2 ** 31 - 1
+
+/**
+ * A way to tell a handler to stop. The signal is made when somebody asks for it: most handlers never do, and a signal
+ * costs more than a small job.
+ */
+export class Stop {
+  #controller: AbortController | undefined
+  #reason: Error | undefined
+  #onStop: ((reason: Error) => void) | undefined
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason)
+    }
+    return this.#controller.signal
+  }
+
+  /** Why it was told to stop; undefined: it was not. */
+  get reason(): Error | undefined {
+    return this.#reason
+  }
+
+  /** Tells it; only the first reason counts. */
+  stop(reason: Error): void {
+    if (this.#reason !== undefined) return
+    this.#reason = reason
+    this.#controller?.abort(reason)
+    this.#onStop?.(reason)
+  }
+
+  /** What to do when it is told. */
+  whenStopped(react: (reason: Error) => void): void {
+    this.#onStop = react
+    if (this.#reason !== undefined) react(this.#reason)
+  }
+}
 
 /** A claimed job with its code: what is made for each job, and so as little as possible. */
 export class Attempt {
@@ -110,7 +145,16 @@ function buried(
 
 /** The ending of an attempt that returned. */
 export function endingOf(returned: unknown, { job, claimId, waitMs }: Attempt, runMs: number): Ending {
-  const completed = { kind: 'completed', id: job.id, claimId, waitMs, runMs, member: job.batchId !== null } as const
+  const kind = 'completed'
+  const completed = {
+    kind,
+    id: job.id,
+    claimId,
+    waitMs,
+    runMs,
+    member: job.batchId !== null,
+    keyed: job.keyed,
+  } as const
   if (!(returned instanceof JobOutcome)) return completed
   const { reason, delayMs } = returned
   if (returned.kind === 'leave') return { ...completed, left: storable(reason, maxReason) }
@@ -141,11 +185,6 @@ const snoozed = '(snoozed)'
  */
 export function isRecorded(nth: number): boolean {
   return nth % 10 ** Math.max(0, Math.ceil(Math.log10(nth)) - 1) === 0
-}
-
-/** The connection on which a transactional attempt ran broke, and nothing of it was committed. */
-export class ConnectionBroken extends Error {
-  override readonly name = 'ConnectionBroken'
 }
 
 /** What is not the handler's fault, and how it is told. */

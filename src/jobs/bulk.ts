@@ -2,10 +2,8 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Json } from '../std/json.ts'
 import { defineJob } from './define.ts'
 import type { JobDefinition } from './definition.ts'
+import type { BulkAction } from './queue.ts'
 import type { JobState } from './status.ts'
-
-/** What can be done to many jobs at once. */
-export type BulkAction = 'retry' | 'run' | 'cancel' | 'discard'
 
 /** From which states each verb does something to a job; the command line and the pages offer what is here. */
 export const jobVerbs: Readonly<Record<BulkAction, readonly JobState[]>> = {

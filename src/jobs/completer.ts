@@ -1,14 +1,14 @@
 import { backoffMs } from '../std/backoff.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { sleep } from '../std/sleep.ts'
-import type { Database } from '../store/database.ts'
 import { classify, sqlstate } from '../store/sqlstate.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { unstorable, type Attempt } from './attempt.ts'
-import { writeEndings, type Ending } from './endings.ts'
+import { serverTimeOf, unstorable, type Attempt } from './attempt.ts'
+import { claimKey, type Ending } from './ending.ts'
 import { HeldClaims } from './held-claims.ts'
-import { reportBatches } from './members.ts'
-import { writtenOf } from './recall.ts'
+import { isSuspect, type Claimed, type JobQueue, type QueueWorker, type Settled } from './queue.ts'
+import { reportEnding } from './report.ts'
+import type { Result } from './runner.ts'
 
 /** An ending on its way to the database. */
 interface Due {
@@ -21,16 +21,12 @@ interface Due {
 }
 
 interface Deps {
-  database: Database
+  queue: JobQueue
+  worker: QueueWorker
   telemetry: Telemetry
-  workerId: string
-  /** Called when what was written let others in. */
-  onAdmitted: () => void
-  /** Called once an ending is written down (`kept`), or when the job turned out to be somebody else's by then. */
-  onSettled: (attempt: Attempt, ending: Ending, kept: boolean) => void
 }
 
-/** So many endings go into one statement. */
+/** Endings per statement. */
 const atOnce = 1_000
 /** How long the ending of a member waits for the lock on the row of its batch: first, and once it waits apart. */
 const [memberLockMs, apartLockMs] = [100, 500]
@@ -48,7 +44,8 @@ const newLane = (apart: { apart?: number } = {}): Lane => ({ due: [], flushing: 
 
 /**
  * Writes endings down, all that have come while the last statement was under way in one go. Each is compared with the
- * nonce of its claim. Never gives up: an ending that is not written would mean that the job runs again.
+ * nonce of its claim. Never gives up: an ending that is not written would mean that the job runs again. What is written
+ * is reported.
  *
  * A transaction that seals or cancels a batch of jobs locks its row until it commits, and members wait to be counted.
  * They do so apart, so that nobody else waits with them: members have a lane of their own, and those of a batch that
@@ -64,6 +61,7 @@ export class Completer {
   /** Those apart take turns: each may wait with a connection. */
   #turn: Promise<unknown> = Promise.resolve()
   readonly #recalls = new Set<Promise<void>>()
+  #suspects = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -78,25 +76,31 @@ export class Completer {
     return [this.#plain, this.#members, ...this.#apart.values()]
   }
 
-  /** Says how many jobs a claim has; when all of them have ended, the claim goes. */
-  opened(claimId: string, jobs: number): void {
-    this.#claims.opened(claimId, jobs)
+  /** How many jobs are at hand on which more than one worker has died. */
+  get suspects(): number {
+    return this.#suspects
+  }
+
+  /** Takes note of a claim; when all of its jobs have ended, it goes. */
+  opened({ claimId, jobs }: Pick<Claimed, 'claimId' | 'jobs'>): void {
+    this.#claims.opened(claimId, jobs.length)
+    for (const job of jobs) if (isSuspect(job)) this.#suspects += 1
   }
 
   /** Whether a claim is at hand here, or on its way to its end. */
-  holds(claimId: string): boolean {
+  has(claimId: string): boolean {
     return this.#claims.has(claimId)
   }
 
-  /** Says that a job has left its claim in another way than by {@link end}. */
-  left(claimId: string): void {
-    this.#claims.left(claimId)
-    this.#flush(this.#plain)
-  }
-
-  end(attempt: Attempt, ending: Ending): void {
+  /** Takes the result of an attempt; nothing is left to write where its own transaction has done so. */
+  end(attempt: Attempt, result: Result): void {
+    if (result.kind === 'written' || result.kind === 'lost') {
+      this.#claims.left(attempt.claimId)
+      this.#flush(this.#plain)
+      return this.#report(attempt, result.kind === 'written' ? result.ending : undefined)
+    }
     const lane = this.#laneOf(attempt)
-    lane.due.push({ attempt, ending })
+    lane.due.push({ attempt, ending: result })
     this.#flush(lane)
   }
 
@@ -144,15 +148,20 @@ export class Completer {
     for (const { ending } of batch) this.#claims.left(ending.claimId)
     const doubtful: Due[] = []
     for (const due of batch) {
-      if (kept.has(due.ending.id)) this.#settle(due, true)
-      else if (due.sentMs === undefined) this.#settle(due, false)
+      if (kept.has(due.ending.id)) this.#report(due.attempt, due.ending)
+      else if (due.sentMs === undefined) this.#report(due.attempt, undefined)
       else doubtful.push(due)
     }
     if (doubtful.length > 0) this.#recallLater(doubtful)
   }
 
-  #settle({ attempt, ending }: Due, kept: boolean): void {
-    this.#deps.onSettled(attempt, ending, kept)
+  /** Says how an attempt ended, once that is written down; without an ending, the job was somebody else's by then. */
+  #report(attempt: Attempt, ending: Ending | undefined): void {
+    reportEnding(this.#deps.telemetry, attempt, ending)
+    if (!isSuspect(attempt.job)) return
+    // Not before its end is written down: the next suspect could take it along.
+    this.#suspects -= 1
+    this.#deps.worker.hint.notify()
   }
 
   /** Gives the ids of those that were still ours; undefined: a batch of jobs is locked, and nothing was written. */
@@ -161,9 +170,9 @@ export class Completer {
       const sentMs = performance.now()
       try {
         // Again after a lost answer: what had been written is not ours any more, and nothing happens to it.
-        return new Set(await this.#write(lane, batch, emptyClaims))
+        const settled = await this.#write(lane, batch, emptyClaims)
+        return settled === 'busy' ? undefined : new Set(settled.kept)
       } catch (error) {
-        if (lane !== this.#plain && sqlstate(error) === '55P03') return undefined
         for (const due of batch) due.sentMs ??= sentMs
         const waitMs = backoffMs(attempt, { baseMs: 50, maxMs: 5_000 }, Math.random())
         const lost = { purpose: 'job completion', error: errorRecord(error), attempt, waitMs }
@@ -237,31 +246,28 @@ export class Completer {
   }
 
   async #recall(gone: readonly Due[]): Promise<void> {
+    const { queue, worker } = this.#deps
     const completed = gone.filter(({ ending }) => ending.kind === 'completed')
-    for (const due of gone) if (!completed.includes(due)) this.#settle(due, false)
-    const written = await writtenOf(completed, this.#deps)
-    for (const due of completed) this.#settle(due, written.has(due))
+    for (const { attempt, ending } of gone) if (ending.kind !== 'completed') this.#report(attempt, undefined)
+    if (completed.length === 0) return
+    const now = performance.now()
+    const fromMs = Math.min(...completed.map(({ attempt, sentMs = now }) => serverTimeOf(attempt, sentMs)))
+    const untilMs = Math.max(...completed.map(({ attempt }) => serverTimeOf(attempt, now)))
+    const claims = completed.map(({ ending: { id, claimId } }) => ({ id, claimId }))
+    const fates = await queue.look(worker, claims, { fromMs, untilMs })
+    for (const { attempt, ending } of completed) {
+      this.#report(attempt, fates.get(claimKey(ending)) === 'completed' ? ending : undefined)
+    }
   }
 
-  async #write(lane: Lane, batch: Due[], emptyClaims: string[]): Promise<number[]> {
-    if (lane.apart === undefined) return this.#send(batch, emptyClaims, lane === this.#plain ? undefined : memberLockMs)
-    const turn = this.#turn.then(() => this.#send(batch, emptyClaims, apartLockMs))
+  async #write(lane: Lane, batch: Due[], emptyClaims: string[]): Promise<Settled> {
+    const { queue, worker } = this.#deps
+    const order = { endings: batch.map(({ ending }) => ending), emptyClaims }
+    if (lane === this.#plain) return queue.settle(worker, order)
+    if (lane.apart === undefined) return queue.settle(worker, { ...order, lockMs: memberLockMs })
+    const turn = this.#turn.then(() => queue.settle(worker, { ...order, lockMs: apartLockMs }))
     this.#turn = turn.catch(() => undefined)
     return turn
-  }
-
-  async #send(batch: Due[], emptyClaims: string[], lockMs: number | undefined): Promise<number[]> {
-    const { database, telemetry, workerId, onAdmitted } = this.#deps
-    const endings = batch.map(({ ending }) => ending)
-    const order = { endings, emptyClaims, workerId, lockMs }
-    const single = batch.every(({ attempt, ending }) => ending.kind === 'completed' && !attempt.job.keyed)
-    const limits = lockMs === undefined ? {} : { lockMs }
-    const { ids, admitted, news } = single
-      ? await writeEndings(database.control, order)
-      : await database.control.transaction((transaction) => writeEndings(transaction, order), limits)
-    reportBatches(telemetry, news)
-    if (admitted > 0) onAdmitted()
-    return ids
   }
 }
 

@@ -5,9 +5,9 @@ import { parseDuration } from '../std/duration.ts'
 import { problemOfPaths } from '../std/mask.ts'
 import { quoted } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
-import { Bound } from './bound.ts'
+import { Bound, layersProblem } from './bound.ts'
 import type { AnySpec, JobDefinition, JobSpec, TransactionalSpec } from './definition.ts'
-import { layersProblem } from './layers.ts'
+import { plainName } from './enqueue.ts'
 
 type WithArgs<Schema extends StandardSchemaV1, Spec> = Spec & { args: Schema }
 
@@ -78,17 +78,6 @@ const options = [
   'effect',
   'perform',
 ]
-
-const plainName = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/
-
-/** Refuses what cannot be the name of a queue. */
-export function checkQueueName(queue: unknown): string {
-  if (typeof queue === 'string' && plainName.test(queue)) return queue
-  throw new SluiceError('QUEUE_INVALID', {
-    message: `${quoted(queue)} cannot be the name of a queue. Use a letter, then up to 99 letters, digits, ".", "_" or "-".`,
-    details: { queue },
-  })
-}
 
 function checkSpec(spec: AnySpec): void {
   const name = typeof spec.name === 'string' ? spec.name : ''

@@ -7,9 +7,8 @@ import type { Registry } from '../runtime/registry.ts'
 import type { Duration } from '../std/duration.ts'
 import type { Json } from '../std/json.ts'
 import type { Connection } from '../store/connection.ts'
-import type { NewJob } from '../store/jobs/enqueue.ts'
-import type { JobOutcome } from './outcomes.ts'
-import type { ErrorRule, RetryOptions } from './policy.ts'
+import type { ErrorRule, JobOutcome, RetryOptions } from './policy.ts'
+import type { NewJob } from './queue.ts'
 
 export type JobPriority = 'high' | 'normal' | 'low'
 

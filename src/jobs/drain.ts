@@ -1,18 +1,15 @@
 import type { Json } from '../std/json.ts'
 import { uuidv7 } from '../std/uuid.ts'
-import type { Database } from '../store/database.ts'
-import { admitWaiting } from '../store/jobs/rescue.ts'
+import { Condition } from '../std/condition.ts'
 import { Attempt, released } from './attempt.ts'
-import { Claims } from './claims.ts'
 import type { ContextTools } from './context.ts'
 import type { JobRegistry } from './definition.ts'
-import { writeEndings, type Ending } from './endings.ts'
-import { reportBatches } from './members.ts'
+import type { Ending } from './ending.ts'
+import type { JobQueue, QueueWorker } from './queue.ts'
 import { endingView, noJitter, type JobEnding } from './rehearsal.ts'
 import { reportEnding } from './report.ts'
 import { Runner, type Result } from './runner.ts'
 import { watchClaims, watchTime } from './watch.ts'
-import { tracedBy } from './trace.ts'
 
 /** One attempt that a drain has made. */
 export interface DrainedJob {
@@ -32,7 +29,7 @@ export interface DrainOptions {
 }
 
 interface Deps extends ContextTools {
-  database: Database
+  queue: JobQueue
   registry: JobRegistry
 }
 
@@ -42,10 +39,10 @@ const mostAttempts = 10_000
 export async function drain(deps: Deps, { limit, until }: DrainOptions): Promise<DrainedJob[]> {
   const bench = new Bench(deps)
   const watch = new AbortController()
-  const { control } = deps.database
+  const { queue } = deps
   const watching = Promise.all([
     watchTime(bench.running, watch.signal),
-    watchClaims(bench.running, { control, signal: watch.signal }),
+    watchClaims(bench.running, { queue, worker: bench.worker, signal: watch.signal }),
   ])
   const drained: DrainedJob[] = []
   const enough = (): boolean => {
@@ -74,7 +71,7 @@ export async function drain(deps: Deps, { limit, until }: DrainOptions): Promise
 /** Where a drain does its work: claims, runs and writes down one job at a time. */
 class Bench {
   readonly #deps: Deps
-  readonly #workerId = uuidv7()
+  readonly worker: QueueWorker
   readonly #ends = new Map<Attempt, (result: Result) => void>()
   /** How many jobs of a claim are not written down yet. */
   readonly #open = new Map<string, number>()
@@ -82,8 +79,9 @@ class Bench {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    const onEnd = (attempt: Attempt, result: Result): void => this.#ends.get(attempt)?.(result)
-    this.#runner = new Runner({ ...deps, workerId: this.#workerId, onEnd, random: () => noJitter })
+    this.worker = this.#newWorker(uuidv7())
+    const next = { end: (attempt: Attempt, result: Result) => this.#ends.get(attempt)?.(result) }
+    this.#runner = new Runner({ ...deps, worker: this.worker, concurrency: 1, next, random: () => noJitter })
   }
 
   get running(): ReadonlySet<Attempt> {
@@ -92,30 +90,35 @@ class Bench {
 
   /** The next job, seldom two. */
   async take(): Promise<Attempt[]> {
-    let after: string | null = null
-    do after = (await admitWaiting(this.#deps.database.control, { after })).next
-    while (after !== null)
-    // It remembers nothing from the last time, so that it overlooks nothing.
-    const claims = new Claims({ ...this.#deps, weights: undefined })
-    await claims.open()
+    const { queue, registry } = this.#deps
+    while ((await queue.maintain(this.worker)).more);
+    // The store remembers nothing of this one from the last time, so that it overlooks nothing.
+    const fresh = this.#newWorker(this.worker.workerId)
     const taken: Attempt[] = []
     const now = Date.now()
-    const order = { workerId: this.#workerId, limit: 1, free: 1, suspects: 1, hinted: true }
-    await claims.take(order, ({ claimId, jobs, clockMs }) => {
+    for await (const { claimId, jobs, clockMs } of queue.claim(fresh, {
+      limit: 1,
+      free: 1,
+      suspects: 1,
+      hinted: true,
+    })) {
       this.#open.set(claimId, jobs.length)
       for (const job of jobs) {
-        const definition = claims.definitionOf(job)
+        const definition = registry.find(job.name)
         taken.push(new Attempt(job, { claimId, definition, queue: job.queue, now, clockMs }))
       }
-    })
+    }
     return taken
   }
 
+  #newWorker(workerId: string): QueueWorker {
+    return { workerId, jobs: this.#deps.registry.definitions, weights: undefined, idle: false, hint: new Condition() }
+  }
+
   async run(attempt: Attempt): Promise<DrainedJob> {
-    const { job, definition, queue, waitMs } = attempt
+    const { job, definition, queue } = attempt
     const { id, args, attempt: number } = job
     const { name } = definition
-    this.#deps.telemetry.emit('job.started', { jobId: id, name, queue, attempt: number, waitMs, ...tracedBy(job) })
     const result = await new Promise<Result>((resolve) => {
       this.#ends.set(attempt, resolve)
       this.#runner.begin(attempt)
@@ -130,25 +133,19 @@ class Bench {
   }
 
   async #settle(attempt: Attempt, result: Result): Promise<JobEnding> {
-    const { telemetry } = this.#deps
     const ending = result.kind === 'written' ? result.ending : result.kind === 'lost' ? undefined : result
     const kept = await this.#write(attempt, ending === undefined || result.kind === 'written' ? [] : [ending])
-    if (ending === undefined || !(kept || result.kind === 'written')) {
-      telemetry.emit('job.lost', { jobId: attempt.job.id, name: attempt.definition.name })
-      return { kind: 'lost' }
-    }
-    reportEnding(telemetry, attempt, ending)
-    return endingView(ending)
+    const known = kept || result.kind === 'written' ? ending : undefined
+    reportEnding(this.#deps.telemetry, attempt, known)
+    return known === undefined ? { kind: 'lost' } : endingView(known)
   }
 
   /** Writes endings down; the last one of a claim takes it along. */
   async #write({ claimId }: Attempt, endings: Ending[]): Promise<boolean> {
     const left = (this.#open.get(claimId) ?? 1) - 1
     this.#open.set(claimId, left)
-    const order = { endings, emptyClaims: left === 0 ? [claimId] : [], workerId: this.#workerId }
-    const { database, telemetry } = this.#deps
-    const { ids, news } = await database.control.transaction((transaction) => writeEndings(transaction, order))
-    reportBatches(telemetry, news)
-    return ids.length > 0
+    const order = { endings, emptyClaims: left === 0 ? [claimId] : [] }
+    const settled = await this.#deps.queue.settle(this.worker, order)
+    return settled !== 'busy' && settled.kept.length > 0
   }
 }

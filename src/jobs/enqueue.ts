@@ -4,9 +4,8 @@ import { parseDuration } from '../std/duration.ts'
 import { toJson } from '../std/json.ts'
 import { quoted } from '../std/storable.ts'
 import { didYouMean } from '../std/suggest.ts'
-import type { NewJob } from '../store/jobs/enqueue.ts'
-import { checkQueueName } from './define.ts'
 import type { BulkOptions, EnqueueOptions, JobDefinition, JobPriority } from './definition.ts'
+import type { NewJob } from './queue.ts'
 
 const maxKey = 1_000
 const longestMs = 10 * 366 * 86_400_000
@@ -103,5 +102,17 @@ function refused(name: string, problem: string): SluiceError {
   return new SluiceError('ENQUEUE_INVALID', {
     message: `The job "${name}" cannot be enqueued: ${problem.replace(/[.]$/, '')}.`.replace('?.', '?'),
     details: { name, problem },
+  })
+}
+
+/** What names of jobs and queues look like. */
+export const plainName = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/
+
+/** Refuses what cannot be the name of a queue. */
+export function checkQueueName(queue: unknown): string {
+  if (typeof queue === 'string' && plainName.test(queue)) return queue
+  throw new SluiceError('QUEUE_INVALID', {
+    message: `${quoted(queue)} cannot be the name of a queue. Use a letter, then up to 99 letters, digits, ".", "_" or "-".`,
+    details: { queue },
   })
 }

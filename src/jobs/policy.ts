@@ -1,6 +1,7 @@
 /**
- * The error policy of a job: data, decided by pure functions. The first rule that matches an error decides; what no
- * rule matches is retried by the default rule, unless the definition says `retry: false`.
+ * What becomes of an attempt: what its handler may return, and the error policy of its job. The policy is data, decided
+ * by pure functions. The first rule that matches an error decides; what no rule matches is retried by the default rule,
+ * unless the definition says `retry: false`.
  *
  * Decision: the verdict is stored with its reason, so "why was this not retried?" has an answer.
  */
@@ -8,6 +9,43 @@ import { parseDuration, type Duration } from '../std/duration.ts'
 import { errorChain } from '../std/error-chain.ts'
 import { storable } from '../std/storable.ts'
 import { sqlstate } from '../store/sqlstate.ts'
+
+/** What `perform` may return instead of nothing. Made by {@link snooze}, {@link cancel} and {@link leave}. */
+export class JobOutcome {
+  readonly kind: 'snooze' | 'cancel' | 'leave'
+  readonly reason: string
+  readonly delayMs: number
+
+  constructor(kind: JobOutcome['kind'], { reason, delayMs }: { reason: string; delayMs: number }) {
+    this.kind = kind
+    this.reason = reason
+    this.delayMs = delayMs
+  }
+}
+
+/** Not now: run the job again after a while. It is no failure and counts as no attempt. */
+export function snooze(wait: Duration, reason = 'snoozed'): JobOutcome {
+  const delayMs = parseDuration(wait)
+  if (delayMs === undefined || delayMs > longestMs) {
+    throw new TypeError(`snooze takes a time such as "30s", ten years at most, not ${storable(wait, 100)}`)
+  }
+  return new JobOutcome('snooze', { reason, delayMs })
+}
+
+/** Not any more: end the job, and keep the reason. */
+export function cancel(reason: string): JobOutcome {
+  return new JobOutcome('cancel', { reason, delayMs: 0 })
+}
+
+/** Nothing to do: the job has succeeded without its work, and an event (`job.left`) says why. */
+export function leave(reason = 'nothing to do'): JobOutcome {
+  return new JobOutcome('leave', { reason, delayMs: 0 })
+}
+
+/** The attempt took longer than the job's `timeout`. */
+export class JobTimeout extends Error {
+  override readonly name = 'JobTimeout'
+}
 
 /**
  * What an error may be recognised by: its class, its name or code, or a function of it. A class, name or code is looked

@@ -1,8 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../std/duration.ts'
 import { storable } from '../std/storable.ts'
-import type { JobFilter } from '../store/jobs/lists.ts'
-import type { JobState } from './status.ts'
+import { endedJobStates, liveJobStates, type JobState } from './status.ts'
 
 /** Which jobs to list or to act upon. Without states: those that are not over. */
 export interface JobQuery {
@@ -27,10 +26,28 @@ export interface JobSelection {
   states: readonly JobState[]
 }
 
+/** Which jobs. Null: any. */
+export interface JobFilter {
+  /** Of one kind: unfinished ones, succeeded ones, or other ends. */
+  states: readonly JobState[]
+  name: string | null
+  queue: string | null
+  tag: string | null
+  /** Only those whose args contain this, in JSON. */
+  args: string | null
+  /** Only those with the same failure. */
+  fingerprint: string | null
+  /** Only jobs before this cursor. */
+  before: number | null
+  limit: number
+  /** Of those that succeeded: only the ones of the last so many milliseconds, as there may be very many. */
+  withinMs: number
+}
+
 const longestMs = 3_660 * 86_400_000
 
 /** A query as the store asks it. */
-export function filterOf(
+function filterOf(
   query: JobQuery & { before?: number | null },
   { states, limit }: { states: readonly JobState[]; limit: number },
 ): JobFilter {
@@ -58,7 +75,7 @@ function argsOf(args: ArgsFilter | undefined): string | null {
 }
 
 /** Args are looked for among jobs of one name, and not where they are masked: who may not see a value may not guess it. */
-export function checkArgs({ name, args }: JobQuery, masked: (name: string) => readonly string[]): void {
+function checkArgs({ name, args }: JobQuery, masked: (name: string) => readonly string[]): void {
   if (args === undefined) return
   if (name === undefined) throw refusedArgs('Args are looked for among jobs of one name. Give the name, too.', args)
   const hidden = new Set(masked(name).map((path) => path.split('.')[1]))
@@ -106,4 +123,34 @@ function withinOf(within: Duration = '1h'): number {
     message: `"within" must be a time such as "30s" or "1d", not ${JSON.stringify(within)}.`,
     details: { within },
   })
+}
+
+/** A query that was checked, as the store answers it. */
+export function lookOf(
+  query: JobQuery & { before?: number | null },
+  limit: number,
+  masked: (name: string) => readonly string[],
+): JobFilter {
+  checkArgs(query, masked)
+  const states = query.states ?? liveJobStates
+  checkStates(states)
+  return filterOf(query, { states, limit })
+}
+
+/** Unfinished jobs, succeeded ones and other ends are kept apart, and are not listed together. */
+function checkStates(states: readonly JobState[]): void {
+  const live = states.filter((state) => (liveJobStates as readonly string[]).includes(state))
+  const known = states.every((state) => [...liveJobStates, ...endedJobStates].includes(state))
+  const done = states.includes('succeeded')
+  if (
+    states.length === 0 ||
+    !known ||
+    (live.length > 0 && live.length < states.length) ||
+    (done && states.length > 1)
+  ) {
+    throw new SluiceError('JOB_STATE', {
+      message: `Jobs of the states ${states.join(', ')} cannot be listed together. Ask for some of ${liveJobStates.join(', ')}; for succeeded; or for some of ${endedJobStates.slice(1).join(', ')}.`,
+      details: { states },
+    })
+  }
 }

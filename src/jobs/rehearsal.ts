@@ -3,15 +3,14 @@ import type { ErrorRecord } from '../std/error-record.ts'
 import type { Json } from '../std/json.ts'
 import type { Connection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
-import type { NewJob } from '../store/jobs/enqueue.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { Attempt, endingAfter, endingOf } from './attempt.ts'
 import { Context } from './context.ts'
 import type { JobContext, JobDefinition, JobPriority } from './definition.ts'
-import type { Ending } from './endings.ts'
+import type { Ending } from './ending.ts'
 import { newJob } from './enqueue.ts'
-import { JobOutcome, JobTimeout } from './outcomes.ts'
-import { anyError } from './policy.ts'
+import { anyError, JobOutcome, JobTimeout } from './policy.ts'
+import type { NewJob } from './queue.ts'
 
 /** How an attempt came out. `lost`: the job was not there any more when its end was to be written down. */
 export type JobEnding =
@@ -92,10 +91,7 @@ function attemptOf(definition: JobDefinition, job: NewJob, attempt: number): Att
     {
       id: ownId,
       name: definition.name,
-      queueId: 0,
       queue,
-      priority: 1,
-      state: 0,
       attempt,
       crashes: 0,
       runAt: now,

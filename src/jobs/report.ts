@@ -1,12 +1,13 @@
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Attempt } from './attempt.ts'
-import type { Ending } from './endings.ts'
+import type { Ending } from './ending.ts'
 
-/** Says how an attempt ended, once that is written down. */
-export function reportEnding(telemetry: Telemetry, of: Attempt, ending: Ending): void {
+/** Says how an attempt ended, once that is written down; without an ending, its claim was lost. */
+export function reportEnding(telemetry: Telemetry, of: Attempt, ending: Ending | undefined): void {
   const { waitMs, queue } = of
   const { id: jobId, attempt } = of.job
   const { name } = of.definition
+  if (ending === undefined) return telemetry.emit('job.lost', { jobId, name })
   if (ending.kind === 'completed') {
     if (ending.left !== undefined) telemetry.emit('job.left', { jobId, name, reason: ending.left })
     telemetry.emit('job.finished', { jobId, name, queue, attempt, waitMs, runMs: ending.runMs })

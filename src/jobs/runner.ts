@@ -1,25 +1,34 @@
 import { inspectable } from '../std/error-record.ts'
+import { Condition } from '../std/condition.ts'
+import { Fifo } from '../std/fifo.ts'
 import { scrub, secretsAt } from '../std/mask.ts'
-import type { Database } from '../store/database.ts'
-import { endingAfter, endingOf, misfit, unwanted, type Attempt } from './attempt.ts'
+import { Slots } from '../std/slots.ts'
+import { endingAfter, endingOf, misfit, serverTimeOf, unwanted, type Attempt } from './attempt.ts'
 import { Context, type ContextTools } from './context.ts'
 import type { BoundJob } from './definition.ts'
-import type { Ending } from './endings.ts'
-import { JobOutcome } from './outcomes.ts'
-import { mostTransactions, Slots } from './slots.ts'
-import { JobLost, runInTransaction } from './transactional.ts'
+import { JobLost, type Ending } from './ending.ts'
+import { JobOutcome } from './policy.ts'
+import type { CallersTransaction, JobQueue, QueueWorker } from './queue.ts'
+import { tracedBy } from './trace.ts'
 
 /** How an attempt came out: an ending to write down, one that its own transaction has written, or nothing of ours. */
-export type Result = Ending | { kind: 'written'; ending: Ending; admitted: number } | { kind: 'lost' }
+export type Result = Ending | { kind: 'written'; ending: Ending } | { kind: 'lost' }
 
 interface Deps extends ContextTools {
-  database: Database
-  workerId: string
-  onEnd: (attempt: Attempt, result: Result) => void
+  queue: JobQueue
+  worker: QueueWorker
+  /** How many attempts run at once. */
+  concurrency: number
+  /** No attempt begins after it has aborted. */
+  stopping?: AbortSignal
+  /** Where the result of each attempt goes, once. */
+  next: { end(attempt: Attempt, result: Result): void }
   /** From 0 to 1, for the jitter of waits. */
   random?: () => number
 }
 
+/** So many transactional jobs run at once in a process, whatever its concurrency: each has a connection to itself. */
+export const mostTransactions = 20
 /** How long a handler has to react to its signal before it is left behind. */
 const graceMs = 500
 
@@ -30,16 +39,64 @@ const graceMs = 500
 export class Runner {
   /** A job may be here twice: one whose claim is lost, while it does not know that yet, and one that is claimed. */
   readonly running = new Set<Attempt>()
+  /** Notified when an attempt has ended. */
+  readonly room = new Condition()
   readonly #deps: Deps
+  readonly #waiting = new Fifo<Attempt>()
   readonly #transactions = new Slots(mostTransactions)
+  #filling = false
+  #runMs = 0
 
   constructor(deps: Deps) {
-    this.#deps = { ...deps, db: deps.database.work }
+    this.#deps = deps
   }
 
-  /** Begins an attempt; its result comes to `onEnd`, once. */
+  /** Whether a new job could begin at once. */
+  get idle(): boolean {
+    return this.#waiting.length === 0 && this.running.size < this.#deps.concurrency
+  }
+
+  /** How many new jobs could begin at once. */
+  get free(): number {
+    return Math.max(0, this.#deps.concurrency - this.running.size - this.#waiting.length)
+  }
+
+  /** How many jobs to claim now; 0 while enough are at hand. */
+  get wanted(): number {
+    const { concurrency } = this.#deps
+    const prefetch = prefetchOf({ concurrency, runMs: this.#runMs })
+    if (this.#waiting.length > prefetch / 2) return 0
+    return Math.max(0, concurrency + prefetch - this.running.size - this.#waiting.length)
+  }
+
+  /** Lets an attempt wait for its turn. */
+  add(attempt: Attempt): void {
+    // What may have killed a worker begins at once, or it would be blamed for what it did not see.
+    if (attempt.job.crashes > 0) this.#waiting.pushFirst(attempt)
+    else this.#waiting.push(attempt)
+  }
+
+  /** Begins attempts as long as there is room. */
+  fill(): void {
+    const { concurrency, stopping } = this.#deps
+    if (stopping?.aborted === true) return
+    while (this.running.size < concurrency) {
+      const attempt = this.#waiting.shift()
+      if (attempt === undefined) return
+      this.begin(attempt)
+    }
+  }
+
+  /** Gives what waits, and forgets it. */
+  clear(): Attempt[] {
+    return this.#waiting.clear()
+  }
+
+  /** Begins an attempt, whether there is room or not. */
   begin(attempt: Attempt): void {
-    const { job, definition, stop } = attempt
+    const { job, definition, stop, queue, waitMs } = attempt
+    const started = { jobId: job.id, name: definition.name, queue, attempt: job.attempt, waitMs }
+    this.#deps.telemetry.emit('job.started', { ...started, ...tracedBy(job) })
     attempt.since = performance.now()
     this.running.add(attempt)
     const ending = unwanted(attempt)
@@ -88,15 +145,24 @@ export class Runner {
     try {
       const effect = bound.hasEffect ? await heeding(bound.effect(new Context(attempt, this.#deps))) : undefined
       if (effect instanceof JobOutcome) return this.#end(attempt, endingOf(effect, attempt, elapsed(attempt)))
-      const { ending, admitted } = await this.#connected(attempt, () =>
-        runInTransaction(this.#deps, attempt, async (tx) =>
-          heeding(bound.perform(new Context(attempt, this.#deps, { tx, effect }))),
-        ),
+      const ending = await this.#connected(attempt, () =>
+        this.#transact(attempt, async (tx) => heeding(bound.perform(new Context(attempt, this.#deps, { tx, effect })))),
       )
-      this.#end(attempt, { kind: 'written', ending, admitted })
+      this.#end(attempt, { kind: 'written', ending })
     } catch (error) {
       this.#fail(attempt, error)
     }
+  }
+
+  /** Runs work in the transaction in which its job ends, and gives the ending that was committed. */
+  async #transact(attempt: Attempt, work: (tx: CallersTransaction) => Promise<unknown>): Promise<Ending> {
+    const { queue, worker } = this.#deps
+    const { job, claimId, definition } = attempt
+    const began = performance.now()
+    const ending = (returned: unknown): Ending => endingOf(returned, attempt, Math.round(performance.now() - began))
+    const claim = { id: job.id, claimId, name: definition.name, sinceMs: serverTimeOf(attempt, began) }
+    const committed = await queue.transact(worker, claim, async (tx) => ending(await work(tx)))
+    return committed ?? ending(undefined)
   }
 
   /** Waits here for one of our connections: the pool would take a long wait for a database that does not answer. */
@@ -129,7 +195,22 @@ export class Runner {
     if (attempt.ended) return
     attempt.ended = true
     this.running.delete(attempt)
-    this.#deps.onEnd(attempt, discreet(attempt, result))
+    this.#runMs = averageOf(this.#runMs, performance.now() - attempt.since)
+    this.#deps.next.end(attempt, discreet(attempt, result))
+    // What comes back from the dead comes only where it can begin at once.
+    if (attempt.job.crashes > 0) this.#deps.worker.hint.notify()
+    this.#refill()
+  }
+
+  /** Fills the free slots, once for all that end in the same turn of the event loop. */
+  #refill(): void {
+    if (this.#filling) return
+    this.#filling = true
+    queueMicrotask(() => {
+      this.#filling = false
+      this.fill()
+      this.room.notify()
+    })
   }
 }
 
@@ -153,4 +234,18 @@ function elapsed({ since }: Attempt): number {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
+
+/**
+ * How many jobs beyond the running ones a process may hold. Quick jobs are worth fetching ahead, because the round trip
+ * takes longer than the work; slow ones would only wait here while another process is idle.
+ */
+function prefetchOf({ concurrency, runMs }: { concurrency: number; runMs: number }): number {
+  if (runMs > 50) return 0
+  return runMs > 5 ? concurrency : Math.min(2_000, Math.max(100, concurrency * 5))
+}
+
+/** The average over the last jobs, the newest of which count most. */
+function averageOf(before: number, runMs: number): number {
+  return before + (runMs - before) * 0.02
 }

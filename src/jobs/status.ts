@@ -1,15 +1,14 @@
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Json } from '../std/json.ts'
-import type { AttemptView, JobView } from '../store/jobs/views.ts'
 import { ownTags, traceIdOf } from './trace.ts'
-
-/** Where a job stands. `blocked`: others with its concurrency key are before it. */
-export type JobState = JobView['state']
 
 /** States of jobs that are not over. */
 export const liveJobStates = ['waiting', 'scheduled', 'blocked', 'running'] as const
 /** States in which jobs end. */
 export const endedJobStates = ['succeeded', 'dead', 'discarded', 'cancelled', 'quarantined'] as const
+
+/** Where a job stands. `blocked`: others with its concurrency key are before it. */
+export type JobState = (typeof liveJobStates)[number] | (typeof endedJobStates)[number]
 
 /** A job as a person or a page sees it. */
 export interface JobStatus {
@@ -53,33 +52,59 @@ export interface JobAttempt {
   workerId: string | null
 }
 
-/** Turns a stored job into a status. */
-export function jobStatusOf(view: JobView): JobStatus {
-  return {
-    id: view.id,
-    name: view.name,
-    queue: view.queue,
-    state: view.state,
-    parked: view.parked,
-    priority: view.priority,
-    attempt: view.attempt,
-    crashes: view.crashes,
-    args: view.args,
-    tags: ownTags(view.tags),
-    traceId: traceIdOf(view.tags),
-    key: view.key,
-    workerId: view.worker_id,
-    reason: view.reason,
-    error: view.error,
-    enqueuedAt: view.enqueued_at,
-    runAt: view.run_at,
-    finishedAt: view.finished_at,
-    waitMs: view.wait_ms,
-    runMs: view.run_ms,
-  }
+/** A job as its store gives it: with all of its tags, and its place in a list. */
+export interface StoredJob extends Omit<JobStatus, 'traceId'> {
+  /** Give it to a filter as `before` to go on after this job. */
+  cursor: number
 }
 
-export function attemptOf(view: AttemptView): JobAttempt {
-  const { attempt, verdict, reason, error, at, next_at: nextAt, run_ms: runMs, worker_id: workerId } = view
-  return { attempt, verdict, reason, error, at, nextAt, runMs, workerId }
+/** Turns a stored job into a status. */
+export function jobStatusOf({ cursor: _cursor, ...job }: StoredJob): JobStatus {
+  return { ...job, tags: ownTags(job.tags), traceId: traceIdOf(job.tags) }
+}
+
+/** A queue as a person sees it: its switches, and what is in it. */
+export interface QueueStatus {
+  name: string
+  paused: boolean
+  pausedBy: string | null
+  /** At most so many starts per so many milliseconds. */
+  rate: { limit: number; perMs: number } | null
+  waiting: number
+  scheduled: number
+  /** Behind others with the same concurrency key. */
+  blocked: number
+  running: number
+  /** Of the ones that do not run: those whose name no running worker knows. */
+  parked: number
+  /** There are so many jobs that part of them was counted for all. */
+  estimated: boolean
+  /** How long the job that could run, and has waited longest, has been waiting. */
+  oldestMs: number | null
+}
+
+/** Jobs that ended without success in the same way. */
+export interface FailureGroup {
+  fingerprint: string
+  name: string
+  queue: string
+  state: 'dead' | 'discarded' | 'cancelled' | 'quarantined'
+  jobs: number
+  /** The error of the latest. */
+  error: ErrorRecord | null
+  reason: string
+  firstAt: Date
+  lastAt: Date
+  latestId: number
+  /** Jobs per hour of the last day, oldest first. */
+  perHour: number[]
+}
+
+/** A unique key that is taken. */
+export interface LockView {
+  name: string
+  key: string
+  job_id: number
+  until: 'start' | 'success'
+  expires_at: Date | null
 }

@@ -1,9 +1,8 @@
 import { ticks } from '../std/sleep.ts'
-import type { StoreConnection } from '../store/connection.ts'
-import { watchRunning } from '../store/jobs/rescue.ts'
 import { JobCancelled, type Attempt } from './attempt.ts'
-import { JobTimeout } from './outcomes.ts'
-import { JobLost } from './transactional.ts'
+import { claimKey, JobLost } from './ending.ts'
+import { JobTimeout } from './policy.ts'
+import type { JobQueue, QueueWorker } from './queue.ts'
 
 /** Handlers that run shorter than this are not asked about. */
 const shortMs = 1_000
@@ -23,7 +22,7 @@ export async function watchTime(running: ReadonlySet<Attempt>, signal: AbortSign
 /** Tells handlers to stop whose job is cancelled, or not ours any more. */
 export async function watchClaims(
   running: ReadonlySet<Attempt>,
-  { control, signal }: { control: StoreConnection; signal: AbortSignal },
+  { queue, worker, signal }: { queue: JobQueue; worker: QueueWorker; signal: AbortSignal },
 ): Promise<void> {
   for await (const _ of ticks(1_000, signal)) {
     const now = performance.now()
@@ -31,12 +30,11 @@ export async function watchClaims(
     if (old.length === 0) continue
     const claims = old.map(({ job, claimId }) => ({ id: job.id, claimId }))
     // Without an answer nothing is known; the next tick asks again.
-    const rows = await watchRunning(control, { claims }).catch(() => undefined)
-    const found = new Map(rows?.map(({ id, claim_id, cancelling }) => [`${id} ${claim_id}`, cancelling]))
-    for (const { job, claimId, stop } of rows === undefined ? [] : old) {
-      const cancelling = found.get(`${job.id} ${claimId}`)
-      if (typeof cancelling === 'string') stop.stop(new JobCancelled(cancelling))
-      else if (cancelling === undefined) stop.stop(new JobLost('the job belongs to another worker now'))
+    const fates = await queue.look(worker, claims).catch(() => undefined)
+    for (const { job, claimId, stop } of fates === undefined ? [] : old) {
+      const fate = fates?.get(claimKey({ id: job.id, claimId }))
+      if (typeof fate === 'object') stop.stop(new JobCancelled(fate.cancelling))
+      else if (fate === undefined) stop.stop(new JobLost('the job belongs to another worker now'))
     }
   }
 }

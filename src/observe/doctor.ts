@@ -1,8 +1,9 @@
 import { SluiceError } from '../errors.ts'
 import type { Blindness, Probe } from '../governor/probe.ts'
 import type { Database } from '../store/database.ts'
-import { rightsOf } from '../store/grants.ts'
+import { rightsOf } from '../store/rights.ts'
 import { schemaStatus } from '../store/migrate.ts'
+import type { SchemaStatus } from '../store/schema-status.ts'
 import type { Pool } from '../store/pool.ts'
 import { facts, missingRights, type ServerFacts } from '../store/server.ts'
 
@@ -77,29 +78,24 @@ export function primaryFinding({ in_recovery, read_only }: Pick<ServerFacts, 'in
 }
 
 async function schemaFindings(control: Pool): Promise<Finding[]> {
-  const { found, needed, unknown } = await schemaStatus(control)
+  const status = await schemaStatus(control)
+  const { found } = status
   const at = found === 0 ? `no schema "${control.schema}"` : `schema "${control.schema}" at version ${found}`
-  if (unknown.length > 0) {
+  if (status.state === 'current') return [{ check: 'schema', level: 'ok', found: at }]
+  const [problem, remedy] = schemaProblem(status)
+  return [{ check: 'schema', level: 'problem', found: `${at}${problem}`, remedy }]
+}
+
+function schemaProblem({ state, found, needed }: SchemaStatus): [found: string, remedy: string] {
+  if (state === 'ahead') return [', newer than this release knows', 'Deploy the newer release of Sluice here.']
+  if (state === 'foreign') {
     return [
-      {
-        check: 'schema',
-        level: 'problem',
-        found: `${at}, newer than this release knows`,
-        remedy: 'Deploy the newer release of Sluice here.',
-      },
+      ', made by a Sluice from before the first release',
+      'Drop it and run "sluice migrate", or name another schema in the configuration.',
     ]
   }
-  if (found < needed) {
-    return [
-      {
-        check: 'schema',
-        level: 'problem',
-        found: `${at}; version ${needed} is needed`,
-        remedy: 'Run "sluice migrate".',
-      },
-    ]
-  }
-  return [{ check: 'schema', level: 'ok', found: at }]
+  const lacks = found < needed ? `; version ${needed} is needed` : ', with functions of another release'
+  return [lacks, 'Run "sluice migrate".']
 }
 
 /** Whoever may not even read which version it is needs the rights, which are the next thing that is looked at. */

@@ -3,7 +3,8 @@ import { closed } from '../targets/fragment.ts'
 import { checkColumns, checkWhere, setColumns } from './backfill.ts'
 import type { OperationDefinition } from './definition.ts'
 import { checkAge, refuse, type Preset, type PresetSpec } from './preset.ts'
-import { isAged, type AgeLimit } from './age.ts'
+import { isAged } from './age.ts'
+import type { AgeLimit } from '../targets/changes.ts'
 
 /** How an anonymisation is declared; see {@link anonymise}. At least one of an age and `where` says which rows. */
 export interface AnonymiseSpec extends PresetSpec, Partial<AgeLimit> {

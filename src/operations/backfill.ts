@@ -1,6 +1,5 @@
 import sql, { join, raw, Sql } from 'sql-template-tag'
-import { quote } from '../targets/cursor.ts'
-import { closed } from '../targets/fragment.ts'
+import { quote, closed } from '../targets/fragment.ts'
 import { defineChange } from './define.ts'
 import type { OperationDefinition, ScopeContext } from './definition.ts'
 import { isColumn, refuse, type Preset, type PresetSpec } from './preset.ts'

@@ -5,11 +5,16 @@ import { scrub, secretsAt } from '../std/mask.ts'
 import { survived, type ClaimedBatch } from '../store/batches.ts'
 import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
-import type { Walk } from '../targets/window.ts'
+import type { Target } from '../targets/target.ts'
+import type { Walk } from '../targets/walk.ts'
+import type { Work } from '../targets/work.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { BatchPosition } from './batch-position.ts'
+import type { BatchSizes } from './batch-sizes.ts'
 import type { Cuts } from './cuts.ts'
 import type { OperationDefinition } from './definition.ts'
 import type { Sizes } from './sizes.ts'
+import type { Failures } from './verdict.ts'
 
 /** A leased batch on its way. */
 export interface BatchRun {
@@ -24,6 +29,7 @@ export interface BatchRun {
   /** Aborts when the worker's patience with a running sub-batch is over. */
   ending: AbortSignal
   database: Database
+  target: Target
   telemetry: Telemetry
   governor: BatchGovernor
   /** What became of the last sub-batches of the operation in this process; tells when it should stop. */
@@ -35,6 +41,19 @@ export interface BatchRun {
   /** Waits until a new sub-batch may start as far as the lease is concerned. */
   trusted(signal: AbortSignal): Promise<void>
 }
+
+/** A batch that has begun: what stays as it is, where it is, its sizes, and what has failed lately. */
+export interface Begun {
+  work: Work
+  position: BatchPosition
+  sizes: BatchSizes
+  failures: Failures
+  /** Aborts rests between sub-batches. */
+  resting: AbortSignal
+}
+
+/** What comes next for a batch: `on`: its next step. `over`: nothing, it is settled or somebody else's. */
+export type Next = 'on' | 'over' | 'give back'
 
 /** What events say of a batch. */
 export function about({ operation, batch }: Pick<BatchRun, 'operation' | 'batch'>): {

@@ -1,18 +1,18 @@
 import { SluiceError } from '../errors.ts'
 import { errorRecord } from '../std/error-record.ts'
-import type { StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
 import type { OperationRow } from '../store/operations.ts'
 import { askApproval, refuse } from '../store/picking.ts'
 import { classify } from '../store/sqlstate.ts'
-import { describeTable } from '../targets/table.ts'
-import type { Walk } from '../targets/window.ts'
+import type { Target } from '../targets/target.ts'
+import type { Walk } from '../targets/walk.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationDefinition } from './definition.ts'
 import { walkOf } from './walk.ts'
 
 interface Deps {
   database: Database
+  target: Pick<Target, 'describe'>
   telemetry: Telemetry
 }
 
@@ -48,7 +48,7 @@ export class Belonging {
   async #check(operation: OperationRow, definition: OperationDefinition): Promise<void> {
     const given = walkOf(operation)
     if (isSame(given, this.#walks.get(definition.name))) return
-    const own = await resolve(this.#deps.database.control, definition, given)
+    const own = await resolve(this.#deps.target, definition, given)
     this.#walks.set(definition.name, own)
     if (!isSame(given, own)) throw mismatch(definition.name, given, own)
   }
@@ -71,8 +71,8 @@ export class Belonging {
 }
 
 /** Whether keys are unique and indexed was for the start to say; a primary key may be gone since then. */
-async function resolve(connection: StoreConnection, definition: OperationDefinition, given: Walk): Promise<Walk> {
-  const { qualifiedName, primaryKey, columns: known } = await describeTable(connection, definition.table)
+async function resolve(target: Deps['target'], definition: OperationDefinition, given: Walk): Promise<Walk> {
+  const { qualifiedName, primaryKey, columns: known } = await target.describe(definition.table)
   const columns = definition.cursor ?? (primaryKey.length > 0 ? primaryKey : given.cursor.columns)
   const types = columns.map((name) => known.find((column) => column.name === name)?.type ?? 'missing')
   return { table: qualifiedName, cursor: { columns, types } }

@@ -1,11 +1,10 @@
 import { Recent } from '../std/recent.ts'
-import type { Database } from '../store/database.ts'
 import type { Key, OperationRow } from '../store/operations.ts'
-import { isBelow, keyAfter, readBounds, type Bounds } from '../targets/bounds.ts'
-import { keyAt } from '../targets/window.ts'
+import { isBelow, keyAfter, type Bounds } from '../targets/bounds.ts'
+import type { Target } from '../targets/target.ts'
 import type { OperationRegistry } from './definition.ts'
 import { FarEnds } from './far-end.ts'
-import { sameKey } from './sub-batch.ts'
+import { sameKey } from '../targets/walk.ts'
 import { carvingWalk } from './walk.ts'
 
 /** Where a batch ends, and how many rows it was to have. */
@@ -21,7 +20,7 @@ interface Ahead {
 }
 
 interface Deps {
-  database: Database
+  target: Pick<Target, 'windows'>
   registry: OperationRegistry
   carveMs: number
 }
@@ -44,7 +43,7 @@ export class Cuts {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.farEnds = new FarEnds(deps.database)
+    this.farEnds = new FarEnds(deps.target)
   }
 
   /** A batch has been carved up to here. */
@@ -104,21 +103,20 @@ export class Cuts {
   }
 
   async #read(operation: OperationRow): Promise<Bounds | undefined> {
-    const { database, registry } = this.#deps
+    const { target, registry } = this.#deps
     // One can do without: the end of a batch is then looked for.
-    return readBounds(database.control, await carvingWalk(registry, operation)).catch(() => undefined)
+    return target.windows.bounds(await carvingWalk(registry, operation)).catch(() => undefined)
   }
 
   async #find(
     operation: OperationRow,
     { lower, end, size }: { lower: Key; end: Key; size: number },
   ): Promise<Cut | undefined> {
-    const { database, registry, carveMs: statementMs } = this.#deps
+    const { target, registry, carveMs: limitMs } = this.#deps
     const estimated = await this.estimate({ ...operation, carved_to: lower }, size)
     if (estimated !== undefined) return estimated
     const walk = await carvingWalk(registry, operation)
-    const place = { walk, window: { lower, upper: end }, count: size }
-    const upper = await database.control.transaction((transaction) => keyAt(transaction, place), { statementMs })
+    const upper = await target.windows.keyAt(walk, { window: { lower, upper: end }, count: size, limitMs })
     // Fewer rows than that are left: they are the last batch.
     return { upper: upper ?? end, size }
   }

@@ -3,7 +3,7 @@ import type { Sql } from 'sql-template-tag'
 import { validateArgs } from '../args.ts'
 import { defineWindow } from '../runtime/window.ts'
 import type { Json } from '../std/json.ts'
-import type { Change } from '../targets/change.ts'
+import type { Change } from '../targets/walk.ts'
 import { closed } from '../targets/fragment.ts'
 import { checkSpec } from './check-spec.ts'
 import type {
@@ -14,7 +14,7 @@ import type {
   OperationSpec,
   WithArgs,
 } from './definition.ts'
-import { unknownChanges } from './preflight/changes.ts'
+import { unknownChanges } from '../targets/changes.ts'
 
 const defaults = {
   batchSize: undefined,

@@ -5,9 +5,9 @@ import type { VacuumOptions } from '../governor/vacuum-care.ts'
 import type { Registry } from '../runtime/registry.ts'
 import type { Window, WindowSpec } from '../runtime/window.ts'
 import type { Json } from '../std/json.ts'
-import type { Change } from '../targets/change.ts'
-import type { Batch } from './batch.ts'
-import type { Changes } from './preflight/changes.ts'
+import type { Change } from '../targets/walk.ts'
+import type { Batch } from '../targets/work.ts'
+import type { Changes } from '../targets/changes.ts'
 
 /** What a scope may depend on: the args, and the moment at which the operation was started. */
 export interface ScopeContext<Args> {

@@ -12,7 +12,7 @@ import type { BatchRun } from './batch-run.ts'
  */
 export async function findCheckpoint(run: BatchRun): Promise<{ checkpoint: Key | null } | 'lost' | 'stopped'> {
   return untilAnswered(run, async () => {
-    const [claim] = await batches.fence(run.database.control, run.held)
+    const claim = await run.target.where(run.held)
     return claim ?? 'lost'
   })
 }

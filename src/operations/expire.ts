@@ -2,7 +2,8 @@ import type { Sql } from 'sql-template-tag'
 import { defineChange } from './define.ts'
 import type { OperationDefinition } from './definition.ts'
 import { checkAge, type PresetSpec } from './preset.ts'
-import { isAged, type AgeLimit } from './age.ts'
+import { isAged } from './age.ts'
+import type { AgeLimit } from '../targets/changes.ts'
 
 /** How an expiry is declared; see {@link expire}. */
 export interface ExpireSpec extends PresetSpec, AgeLimit {}

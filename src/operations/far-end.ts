@@ -6,14 +6,14 @@
  * Decision: the result is kept in memory only and is no more than an early look. The batch that covers the far end is
  * claimed, fenced and counted like any other; it passes these rows in one step, and the second pass looks again.
  */
+import type { Sql } from 'sql-template-tag'
 import { Recent } from '../std/recent.ts'
-import type { Database } from '../store/database.ts'
+import type { Target } from '../targets/target.ts'
 import type { Key, OperationRow } from '../store/operations.ts'
 import { isBelow, isWhole, numberOf } from '../targets/bounds.ts'
-import { countRows, lastInScope, type KeyWindow } from '../targets/window.ts'
-import type { BatchRun } from './batch-run.ts'
-import { nextBeside } from './batch-progress.ts'
-import { sameKey, type SubBatchWork } from './sub-batch.ts'
+import { sameKey, type KeyWindow, type Walk } from '../targets/walk.ts'
+import type { OperationDefinition } from './definition.ts'
+import { lookGrowth } from './batch-sizes.ts'
 
 /** Keys without a row in scope between them, up to the end of the operation. */
 interface FarEnd {
@@ -28,8 +28,20 @@ interface Search extends FarEnd {
   state: 'free' | 'looking' | 'over'
 }
 
-type Searcher = Pick<BatchRun, 'operation' | 'definition' | 'governor'>
-type Searched = Pick<SubBatchWork, 'pass' | 'walk' | 'scope' | 'end'>
+/** Who looks. */
+interface Searcher {
+  operation: OperationRow
+  definition: Pick<OperationDefinition, 'lanes' | 'reads'>
+  governor: { readonly load: number }
+}
+
+/** What its batch walks, and where that ends. */
+interface Searched {
+  pass: number
+  walk: Walk
+  scope: Sql | undefined
+  end: Key
+}
 
 /** The first look is at so small a part of the keys. */
 const firstPart = 1 / 500
@@ -39,11 +51,11 @@ const limitMs = 1_000
 const idleLoad = 0.1
 
 export class FarEnds {
-  readonly #database: Database
+  readonly #target: Pick<Target, 'windows'>
   readonly #searches = new Recent<Search>()
 
-  constructor(database: Database) {
-    this.#database = database
+  constructor(target: Pick<Target, 'windows'>) {
+    this.#target = target
   }
 
   /** The far end of an operation in its first pass, as far as it is known. */
@@ -90,18 +102,12 @@ export class FarEnds {
     if (scope === undefined || !isBelow(front, upper)) return 'over'
     const wanted = [String(numberOf(upper) - BigInt(search.reach))]
     const lower = isBelow(front, wanted) ? wanted : front
-    return this.#database.control.transaction(
-      async (transaction) => {
-        const { rows, last } = await lastInScope(transaction, walk, { lower, upper }, scope)
-        const behind = last === null ? rows : await countRows(transaction, walk, { lower: last, upper })
-        if (!isLooking(search)) return 'over'
-        search.rows += behind
-        search.lower = last ?? lower
-        search.reach = nextBeside(search.reach, performance.now() - began)
-        return last === null && lower !== front ? 'free' : 'over'
-      },
-      { statementMs: limitMs },
-    )
+    const { rows, last } = await this.#target.windows.tail({ walk, window: { lower, upper }, scope, limitMs })
+    if (!isLooking(search)) return 'over'
+    search.rows += rows
+    search.lower = last ?? lower
+    search.reach = nextBeside(search.reach, performance.now() - began)
+    return last === null && lower !== front ? 'free' : 'over'
   }
 }
 
@@ -113,4 +119,12 @@ function pays({ operation, definition, governor }: Searcher, { pass, walk, scope
   const { lanes, until, tunes_batches: tuned } = operation
   if (pass > 1 || scope === undefined || !tuned || until === 'empty' || !isWhole(walk)) return false
   return lanes === 1 && definition.lanes === 1 && definition.reads !== 'replica' && governor.load < idleLoad
+}
+
+/** How long a look beside a sub-batch is to take: about as long as one of an idle server. */
+const besideMs = 100
+
+/** How far the next look beside a sub-batch reaches, after one that took this long. */
+export function nextBeside(reach: number, ms: number): number {
+  return Math.ceil(Math.min((reach / Math.max(ms, 1)) * besideMs, reach * lookGrowth))
 }

@@ -2,6 +2,7 @@ import { SluiceError } from '../errors.ts'
 import { mask } from '../std/mask.ts'
 import { sleep } from '../std/sleep.ts'
 import type { Database } from '../store/database.ts'
+import type { Target } from '../targets/target.ts'
 import * as lifecycle from '../store/lifecycle.ts'
 import { audited } from '../store/audit.ts'
 import type { Seen, Switch } from '../store/expected.ts'
@@ -17,7 +18,7 @@ import { locate } from './place.ts'
 import type { Place } from './progress.ts'
 import { checkExpected } from './expected.ts'
 import { OperationRecords } from './records.ts'
-import { startOperation, type StartedOperation, type StartOptions } from './start.ts'
+import { starterOf, startOperation, type StartedOperation, type StartOptions } from './start.ts'
 import { finalStates, verbs, type OperationState, type OperationVerb } from './states.ts'
 import { disableAll, enableAll } from './standstill.ts'
 import { disable, enable } from './switches.ts'
@@ -25,6 +26,7 @@ import { statusOf, type OperationStatus } from './status.ts'
 
 interface Deps {
   database(): Promise<Database>
+  target(): Promise<Target>
   registry: OperationRegistry
   /** Paths of args that nobody may see, also of operations that this process does not know. */
   redact: readonly string[]
@@ -70,15 +72,12 @@ export class Operations {
     definition: OperationDefinition<Input>,
     ...[args, options = {}]: StartParameters<NoInfer<Input>>
   ): Promise<StartedOperation> {
-    const { telemetry } = this.#deps
-    return startOperation(definition, { args, options }, { database: await this.#deps.database(), telemetry })
+    return startOperation(definition, { args, options }, await starterOf(this.#deps))
   }
 
   /** Starts an operation by its name, for callers that have no code in hand. */
   async startByName(name: string, args?: unknown, options: StartOptions = {}): Promise<StartedOperation> {
-    const { registry, telemetry } = this.#deps
-    const definition = registry.find(name)
-    return startOperation(definition, { args, options }, { database: await this.#deps.database(), telemetry })
+    return startOperation(this.#deps.registry.find(name), { args, options }, await starterOf(this.#deps))
   }
 
   /**
@@ -93,14 +92,14 @@ export class Operations {
   async plan(name: string, args?: unknown, options: OperationPlanOptions = {}): Promise<OperationPlan> {
     const { tenant, min, max, dryRun = true } = options
     const request = { args, bounds: { min, max }, tenant: tenant ?? null, dryRun }
-    return planOperation(this.#deps.registry.find(name), request, await this.#deps.database())
+    return planOperation(this.#deps.registry.find(name), request, await starterOf(this.#deps))
   }
 
   /** Where an operation stands, also after its end. */
   async get(id: string): Promise<OperationStatus> {
     const { control } = await this.#deps.database()
     const [view] = uuid.test(id) ? await find(control, { id }) : []
-    if (view !== undefined) return this.#seen(view, await locate(control, view))
+    if (view !== undefined) return this.#seen(view, await locate(await this.#deps.target(), view))
     throw new SluiceError('OPERATION_NOT_FOUND', {
       message: `There is no operation with id "${id.slice(0, 100)}". "sluice ops list" shows the ids; the history of old operations is dropped.`,
       details: { id },

@@ -3,18 +3,13 @@ import type { Sql } from 'sql-template-tag'
 import type { SluiceError } from '../errors.ts'
 import type { Connection, StoreConnection } from '../store/connection.ts'
 import * as operations from '../store/operations.ts'
-import type { Pool } from '../store/pool.ts'
 import type { Json } from '../std/json.ts'
-import { checkScope } from '../targets/change.ts'
-import { checkOrder, readKey, resolveCursor, type Cursor } from '../targets/cursor.ts'
-import { checkForeign, checkSettable, checkZone, describeTable } from '../targets/table.ts'
-import { problemOfWalk } from '../targets/sparse.ts'
-import { lastKey, type Walk } from '../targets/window.ts'
-import { findAround } from './preflight/around.ts'
-import type { Changes } from './preflight/changes.ts'
-import { checkUp, type CheckUp } from './preflight/check.ts'
-import { bySeverity, type PlanFinding } from './preflight/finding.ts'
-import { walkBy } from './walk.ts'
+import type { Cursor, Walk } from '../targets/walk.ts'
+import type { CheckUp } from '../targets/findings.ts'
+import type { Target } from '../targets/target.ts'
+import type { Changes } from '../targets/changes.ts'
+import { bySeverity } from './preflight/finding.ts'
+import type { PlanFinding } from '../targets/findings.ts'
 import type { BoundOperation, OperationDefinition } from './definition.ts'
 import { firstSizes } from './size.ts'
 
@@ -40,53 +35,49 @@ export interface Prepared extends CheckUp {
   startedAt: string
 }
 
+/** Where the checks look; `reads`: the caller's transaction, for what it has just inserted. */
+export interface Planner {
+  target: Pick<Target, 'check'>
+  control: StoreConnection
+  reads?: Connection | undefined
+}
+
 /**
  * Does all the checks and writes nothing. The checks have a connection of their own, because one that fails would end
  * the user's transaction with it. What only makes it slow is a finding; whether it is refused is for the caller to say.
  */
 export async function plan(
-  { checks, reads }: { checks: Pool; reads: Connection },
+  { target: { check }, control, reads }: Planner,
   definition: OperationDefinition,
   { args, bounds }: { args: Json; bounds: Bounds },
 ): Promise<Prepared> {
   const bound = await definition.bind(args)
-  const shape = await describeTable(checks, definition.table)
-  checkForeign(shape, checks.schema)
-  checkSettable(shape, definition.changes.columns ?? [])
-  checkZone(shape, definition.changes.timed)
-  const problems: SluiceError[] = []
-  const cursor = resolveCursor(shape, definition.cursor, (problem) => problems.push(problem))
-  await checkOrder(checks, shape.qualifiedName, cursor)
   const startedAt = new Date().toISOString()
-  const scope = bound.scope(startedAt)
-  if (scope !== undefined) await checkScope(checks, shape.qualifiedName, scope)
-  const walk = walkBy({ table: shape.qualifiedName, cursor }, { carve: definition.carve, scope })
-  if (walk.only !== undefined) {
-    const problem = await checks.transaction((transaction) => problemOfWalk(transaction, walk))
-    if (problem !== undefined) problems.push(problem)
-  }
-  const max = bounds.max === undefined ? undefined : await readKey(checks, cursor, bounds.max)
+  const found = await check.resolve({ ...definition, scope: () => bound.scope(startedAt) })
+  const { walk, scope, rowsEstimate, problems } = found
+  const { table, cursor } = walk
+  const max = bounds.max === undefined ? undefined : await check.key(cursor, bounds.max)
   const planned: Planned = {
-    table: shape.qualifiedName,
+    table,
     cursorColumns: cursor.columns,
     cursorTypes: cursor.types,
-    lowerKey: await lowerKey(checks, { definition, cursor, bounds }),
-    carveEnd: max ?? (await lastKey(reads, walk)),
-    rowsEstimate: Math.round(shape.rowsEstimate),
+    lowerKey: await lowerKey({ check, control }, { definition, cursor, bounds }),
+    carveEnd: max ?? (await check.last(walk, reads)),
+    rowsEstimate: Math.round(rowsEstimate),
   }
   const { changes, lanes } = definition
   const range = { lower: planned.lowerKey, end: planned.carveEnd }
-  const checked = await checkUp(checks, { walk, scope, changes, lanes, ...firstSizes(definition), startedAt, ...range })
+  const checked = await check.up({ walk, scope, changes, lanes, ...firstSizes(definition), startedAt, ...range })
   const findings = [...problems.map(findingOf), ...withoutEchoes(checked.findings, problems)]
   return { ...checked, findings, planned, bound, walk, scope, startedAt }
 }
 
 /** All that was found, the gravest first, when the operation does this to its rows. */
 export function findingsOn(
-  { findings, planned, ground, surroundings, aged, stride }: Prepared,
+  { findings, around }: Pick<CheckUp, 'findings' | 'around'>,
   changes: Changes,
 ): PlanFinding[] {
-  return bySeverity([...findings, ...findAround({ table: planned.table, ground, surroundings, changes, aged, stride })])
+  return bySeverity([...findings, ...around(changes)])
 }
 
 function findingOf(problem: SluiceError): PlanFinding {
@@ -107,12 +98,12 @@ function withoutEchoes(findings: readonly PlanFinding[], problems: readonly Slui
 }
 
 async function lowerKey(
-  connection: StoreConnection,
+  { check, control }: { check: Target['check']; control: StoreConnection },
   { definition, cursor, bounds }: { definition: OperationDefinition; cursor: Cursor; bounds: Bounds },
 ): Promise<operations.Key | null> {
-  if (bounds.min !== undefined) return readKey(connection, cursor, bounds.min)
+  if (bounds.min !== undefined) return check.key(cursor, bounds.min)
   if (definition.recur === 'restart') return null
-  const [last] = await operations.lastMark(connection, { fingerprint: bounds.mark })
+  const [last] = await operations.lastMark(control, { fingerprint: bounds.mark })
   return last?.key ?? null
 }
 

@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import { quoted } from '../std/storable.ts'
 import { isZone } from '../std/zone.ts'
-import type { AgeLimit } from './age.ts'
+import type { AgeLimit } from '../targets/changes.ts'
 import type { OperationSpec } from './definition.ts'
 
 /** What all presets take: the options of an operation that the preset does not decide itself. */

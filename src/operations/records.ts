@@ -2,6 +2,7 @@ import { jsonSchemaOf } from '../args.ts'
 import { SluiceError } from '../errors.ts'
 import type { Json } from '../std/json.ts'
 import type { Database } from '../store/database.ts'
+import type { Target } from '../targets/target.ts'
 import { place, stretches, transitionsOf, type Stretch, type Transition } from '../store/operation-records.ts'
 import { find } from '../store/operations.ts'
 import type { OperationRegistry } from './definition.ts'
@@ -21,11 +22,17 @@ export interface StartableOperation {
 /** So many cells are enough for any screen. */
 const mostCells = 2_000
 
+interface Deps {
+  database(): Promise<Database>
+  target(): Promise<Target>
+  registry: OperationRegistry
+}
+
 /** What is on record of operations: changes of state, stretches of the walk, and what can be started. */
 export class OperationRecords {
-  readonly #deps: { database(): Promise<Database>; registry: OperationRegistry }
+  readonly #deps: Deps
 
-  constructor(deps: { database(): Promise<Database>; registry: OperationRegistry }) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -45,7 +52,7 @@ export class OperationRecords {
    * Nothing is run, not even a dry run.
    */
   async plan(id: string): Promise<OperationPlan> {
-    const database = await this.#deps.database()
+    const [database, target] = await Promise.all([this.#deps.database(), this.#deps.target()])
     const [view] = await find(database.control, { id })
     if (view === undefined) {
       throw new SluiceError('OPERATION_NOT_FOUND', {
@@ -55,7 +62,7 @@ export class OperationRecords {
     }
     const { name, args, tenant, lower_key, carve_end } = view
     const bounds = { min: lower_key ?? undefined, max: carve_end ?? undefined }
-    return planOperation(this.#deps.registry.find(name), { args, bounds, tenant, dryRun: false }, database)
+    return planOperation(this.#deps.registry.find(name), { args, bounds, tenant, dryRun: false }, { database, target })
   }
 
   /** The names of the database and of the schema that hold all this. */

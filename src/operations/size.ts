@@ -159,7 +159,7 @@ function ease(before: number, value: number, units: number): number {
 }
 
 /** Rows of the next batch, after one of this size: as many as fit its time. */
-export function nextBatch(size: number, { rows, ms }: Unit, most: number): number {
+function nextBatch(size: number, { rows, ms }: Unit, most: number): number {
   if (rows < 1) return size
   const wanted = (rows / Math.max(ms, 1)) * batchMs
   const next = Math.min(Math.max(wanted, size * shrinkage), size * firstGrowth)
@@ -185,4 +185,25 @@ export function carveRows({ batch_size, carve_size, tunes_batches, ...operation 
   const { lanes, rows_estimate: all, rows_seen: seen } = operation
   if (!tunes_batches || lanes === 1 || seen >= all) return size
   return Math.min(size, Math.max(batchRows.first, Math.ceil((all - seen) / (2 * lanes))))
+}
+
+/** Transactions of one window, added up. */
+export type Units = Required<Unit> & { count: number }
+
+export function addUnit(sum: Units | undefined, { rows, ms, walBytes = 0 }: Unit): Units {
+  if (sum === undefined) return { rows, ms, walBytes, count: 1 }
+  return { rows: sum.rows + rows, ms: sum.ms + ms, walBytes: sum.walBytes + walBytes, count: sum.count + 1 }
+}
+
+/** What one of them was like. */
+export function meanOf({ rows, ms, walBytes, count }: Units): Unit {
+  return { rows: rows / count, ms: ms / count, walBytes: walBytes / count }
+}
+
+/** Rows of the next batch of an operation, by what is done of one. */
+export function sizeAfter(
+  { carve_size: size, batch_size: most }: Pick<Batched, 'carve_size' | 'batch_size'>,
+  done: Unit,
+): number {
+  return nextBatch(size ?? most, done, most)
 }

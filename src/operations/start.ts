@@ -1,12 +1,14 @@
 import { SluiceError } from '../errors.ts'
 import { onTransaction, type Connection, type StoreConnection } from '../store/connection.ts'
 import type { Database } from '../store/database.ts'
+import type { Target } from '../targets/target.ts'
 import type { AuditSource } from '../store/audit.ts'
 import { underOurForms } from '../store/settings.ts'
 import * as operations from '../store/operations.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import { findingsOn, fingerprint, plan } from './plan.ts'
-import { forcedReason, throwRefusal, type PlanFinding } from './preflight/finding.ts'
+import { forcedReason, throwRefusal } from './preflight/finding.ts'
+import type { PlanFinding } from '../targets/findings.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { storeArgs } from '../args.ts'
 import { defineWindow } from '../runtime/window.ts'
@@ -53,11 +55,27 @@ function sizesOf({ batchSize, subBatchSize }: OperationDefinition): operations.S
   }
 }
 
+/** What starting an operation needs. */
+export interface Starter {
+  database: Database
+  target: Target
+  telemetry: Telemetry
+}
+
+/** The same, connected. */
+export async function starterOf(deps: {
+  database(): Promise<Database>
+  target(): Promise<Target>
+  telemetry: Telemetry
+}): Promise<Starter> {
+  return { database: await deps.database(), target: await deps.target(), telemetry: deps.telemetry }
+}
+
 /** Checks everything that can be checked, then records the operation. Nothing is written before all checks passed. */
 export async function startOperation(
   definition: OperationDefinition,
   request: { args: unknown; options: StartOptions },
-  { database, telemetry }: { database: Database; telemetry: Telemetry },
+  { database, target, telemetry }: Starter,
 ): Promise<StartedOperation> {
   const { tx, tenant, actor, min, max, force } = request.options
   const connection = tx === undefined ? database.control : onTransaction(tx, database.control.schema)
@@ -67,8 +85,8 @@ export async function startOperation(
   const owner = { tenant: labels.tenant ?? null, actor: labels.actor ?? null }
   const mark = fingerprint(definition.name, args, owner.tenant)
   const bounds = { min, max, mark }
-  const connections = { checks: database.control, reads: connection }
-  const prepare = (): ReturnType<typeof plan> => plan(connections, definition, { args, bounds })
+  const planner = { target, control: database.control, reads: connection }
+  const prepare = (): ReturnType<typeof plan> => plan(planner, definition, { args, bounds })
   // Keys are read as text, and the session of a caller may write them in another form.
   const prepared = await (tx === undefined ? prepare() : underOurForms(tx, prepare))
   const { planned } = prepared

@@ -16,21 +16,19 @@ import { formatDuration } from '../std/duration.ts'
 import { errorRecord } from '../std/error-record.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import type { ClaimedBatch } from '../store/batches.ts'
-import type { Connection } from '../store/connection.ts'
+import type { Target } from '../targets/target.ts'
 import type { Database } from '../store/database.ts'
 import { failUncarved, holdUncarved } from '../store/lifecycle.ts'
 import type { OperationRow } from '../store/operations.ts'
 import { activate, carve, claim, closeCarving, nextOperation, shrinkCarve, takeTurn } from '../store/picking.ts'
 import { classify, sqlstate } from '../store/sqlstate.ts'
-import { countRows, keyAt, lastKey, type Walk } from '../targets/window.ts'
+import { type Walk, sameKey } from '../targets/walk.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Belonging } from './belonging.ts'
 import type { Cut, Cuts } from './cuts.ts'
 import type { OperationRegistry } from './definition.ts'
-import { carveFar } from './far-reads.ts'
 import { holdOutside, isOpenFor } from './off-peak.ts'
 import { carveRows } from './size.ts'
-import { sameKey } from './sub-batch.ts'
 import { carvingWalk, governed } from './walk.ts'
 
 const uncarvedHoldMs = 30_000
@@ -41,6 +39,7 @@ const maxLooks = 50
 /** Who takes, and for how long. */
 export interface Taker {
   database: Database
+  target: Target
   telemetry: Telemetry
   registry: OperationRegistry
   governor: Pick<Governor, 'keepsOut'>
@@ -119,43 +118,26 @@ async function carveBatch(taker: Taker, operation: OperationRow): Promise<Claime
   }
 }
 
-/** Whether nothing is left to carve behind it. */
+/** Whether nothing is left to carve after it. */
 interface NextCut extends Cut {
   last: boolean
 }
 
 /** The next cut. A look that takes too long makes the batch smaller: the next one, by whichever worker, is quicker. */
 async function nextCut(taker: Taker, operation: OperationRow): Promise<NextCut | 'nothing left' | 'too slow'> {
-  const { database, carveMs, registry, cuts } = taker
+  const { database, target, carveMs: limitMs, registry, cuts } = taker
   const size = carveRows(operation)
   const ahead = (await cuts.take(operation, size)) ?? (await cuts.estimate(operation, size))
   if (ahead !== undefined) return { ...ahead, last: sameKey(ahead.upper, operation.carve_end) }
   const walk = await carvingWalk(registry, operation)
-  try {
-    const cut = (by: Connection): Promise<NextCut | 'nothing left'> => cutAt(by, { operation, walk, size })
-    const far = await carveFar(database, registry.find(operation.name), { cut, limitMs: carveMs })
-    if (far !== undefined) return far.value
-    return await database.work.transaction(cut, { statementMs: carveMs })
-  } catch (error) {
-    if (sqlstate(error) !== '57014') throw error
-    if (size === 1) throw needsAnIndex(walk, carveMs)
-    await shrinkCarve(database.control, { operation, size: Math.max(1, Math.floor(size / shrinkBy)) })
-    return 'too slow'
-  }
-}
-
-async function cutAt(
-  connection: Connection,
-  { operation, walk, size }: { operation: OperationRow; walk: Walk; size: number },
-): Promise<NextCut | 'nothing left'> {
-  const end = operation.until === 'empty' ? await lastKey(connection, walk) : operation.carve_end
-  if (end === null || sameKey(operation.carved_to, end)) return 'nothing left'
-  const window = { lower: operation.carved_to, upper: end }
-  const key = await keyAt(connection, { walk, window, count: size })
-  if (key !== null) return { upper: key, last: sameKey(key, end), size }
-  // An end that moves has been reached when there is no row behind the last batch; a frozen one just ends the walk.
-  if (operation.until === 'empty' && (await countRows(connection, walk, window)) === 0) return 'nothing left'
-  return { upper: end, last: true, size }
+  const { reads } = registry.find(operation.name)
+  const end = operation.until === 'empty' ? 'last row' : operation.carve_end
+  const cut = await target.windows.cut(walk, { from: operation.carved_to, end, size, limitMs, reads })
+  if (cut === 'nothing left') return cut
+  if (cut !== 'too slow') return { ...cut, size }
+  if (size === 1) throw needsAnIndex(walk, limitMs)
+  await shrinkCarve(database.control, { operation, size: Math.max(1, Math.floor(size / shrinkBy)) })
+  return cut
 }
 
 function needsAnIndex({ table, cursor }: Walk, limitMs: number): Error {

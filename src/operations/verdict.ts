@@ -1,6 +1,33 @@
 import { backoffMs } from '../std/backoff.ts'
 import type { ErrorClass } from '../store/sqlstate.ts'
 
+/** Errors since the last sub-batch that committed. */
+export class Failures {
+  #inARow = 0
+  #onOneRow = 0
+
+  get inARow(): number {
+    return this.#inARow
+  }
+
+  /** Those of them that point at a single row. */
+  get onOneRow(): number {
+    return this.#onOneRow
+  }
+
+  /** Counts an error. What the server or somebody else is to blame for does not count against the row. */
+  add(kind: ErrorClass | 'locked', subBatchSize: number): void {
+    this.#inARow += 1
+    if (kind === 'rows' && subBatchSize === 1) this.#onOneRow += 1
+  }
+
+  /** Something has committed. */
+  forget(): void {
+    this.#inARow = 0
+    this.#onOneRow = 0
+  }
+}
+
 /** What to do after an error in a sub-batch. */
 export type Verdict =
   /** Wait, look at the claim row, go on from its checkpoint. */

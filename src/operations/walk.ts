@@ -1,7 +1,7 @@
 import type { Sql } from 'sql-template-tag'
 import type { Governed } from '../governor/course.ts'
 import type { Carving, OperationRow } from '../store/operations.ts'
-import type { Walk } from '../targets/window.ts'
+import type { Walk } from '../targets/walk.ts'
 import type { OperationDefinition, OperationRegistry } from './definition.ts'
 
 /** How an operation walks its table when every row is a step. */
@@ -13,7 +13,7 @@ export function walkOf(operation: Pick<OperationRow, 'table_name' | 'cursor_colu
 }
 
 /** The walk as the operation carves: over all rows, or over those in scope alone. */
-export function walkBy(walk: Walk, { carve, scope }: { carve: Carving; scope: Sql | undefined }): Walk {
+function walkBy(walk: Walk, { carve, scope }: { carve: Carving; scope: Sql | undefined }): Walk {
   return carve === 'sparse' && scope !== undefined ? { ...walk, only: scope } : walk
 }
 

@@ -10,6 +10,7 @@ import { Recent } from '../std/recent.ts'
 import { sleep } from '../std/sleep.ts'
 import { uuidv7 } from '../std/uuid.ts'
 import type { Database } from '../store/database.ts'
+import type { Target } from '../targets/target.ts'
 import { checkSchema } from '../store/migrate.ts'
 import { beat, leave, type WorkerRow } from '../store/workers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -20,7 +21,7 @@ import { remember, tripReason, type Outcomes } from './breaker.ts'
 import { keepHouse, settleOperations } from './chores.ts'
 import { Cuts } from './cuts.ts'
 import type { OperationRegistry } from './definition.ts'
-import { runBatch } from './run.ts'
+import { runBatch } from './batch-loop.ts'
 import { Sizes } from './sizes.ts'
 import { takeBatch, type Taken, type Taker } from './take.ts'
 import { governed, walkOf } from './walk.ts'
@@ -46,6 +47,7 @@ export interface WorkerOptions extends LeaseTimes {
 
 interface Deps {
   database: Database
+  target: Target
   registry: OperationRegistry
   telemetry: Telemetry
   governor: Governor

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from '../std/error-record.ts'
-import type { Key, LiveStatus } from './operations.ts'
+import type { Key } from './operations.ts'
 import { freeJson } from './free-text.ts'
 import { statement } from './statement.ts'
 
@@ -38,82 +38,6 @@ export const operationFirst = `operation_first as materialized (
 
 export const claimColumns = `b.id, b.nonce, b.worker_id, b.operation_id, b.seq, b.pass, b.lower_key, b.upper_key,
      b.checkpoint, b.sub_batch_size, b.errors, b.crashes`
-
-/** What the fence tells whoever passes it. */
-export interface Fenced {
-  checkpoint: Key | null
-  status: LiveStatus
-  /** The definition may not run at all. */
-  disabled: boolean
-  pace: number
-  /** The largest sub-batch that is wanted at the moment. */
-  sub_batch_size: number
-  run_window: string | null
-  /** The database's clock, and how much WAL it has written in its life. */
-  now: Date
-  /** Where the WAL is, before anything has changed; null: the server does not tell. */
-  wal_at: string | null
-  /** The transaction that holds the lock. */
-  xact: string
-}
-
-/**
- * The fence: locks the claim for the length of the transaction. No row: the claim is somebody else's, change nothing.
- * The lock also keeps the batch from being rescued while this transaction is open.
- */
-export const fence = statement<Claim, Fenced>(
-  'batch.fence',
-  `select b.checkpoint, o.status, o.pace, o.sub_batch_size, o.run_window, clock_timestamp() as now,
-     sluice.wal_position()::text as wal_at, pg_current_xact_id()::text as xact,
-     exists (select from sluice.disabled_operation d where d.name = o.name)
-       or exists (select from sluice.standstill) as disabled
-   from sluice.batch b
-   join sluice.operation o on o.id = b.operation_id
-   where b.id = $1 and b.nonce = $2 and b.state = 'running'
-   for update of b`,
-  (c) => [c.batchId, c.nonce],
-)
-
-/** Lets the transaction commit without waiting for the disk. What comes later, and waits, makes it durable, too. */
-export const commitLater = statement<void, object>(
-  'batch.commit-later',
-  `select set_config('synchronous_commit', 'off', true)`,
-  () => [],
-)
-
-/** Moves the checkpoint in the transaction that changed the rows, and extends the lease with it. */
-export const checkpoint = statement<
-  Claim & {
-    at: Key | null
-    rowsSeen: number
-    rowsMatched: number
-    rowsChanged: number
-    elapsedMs: number
-    leaseMs: number
-    /** Where the WAL was at the fence. */
-    walAt: string | null
-    /** The transaction that passed the fence, where users' work may have ended it: in another one nothing is moved. */
-    xact?: string | undefined
-  },
-  { id: string; wal_bytes: number }
->(
-  'batch.checkpoint',
-  `update sluice.batch
-   set checkpoint = $3, rows_seen = rows_seen + $4, rows_matched = rows_matched + $5, rows_changed = rows_changed + $6,
-     sub_batches = sub_batches + 1, busy_ms = busy_ms + $7, errors = 0,
-     lease_until = clock_timestamp() + $8 * interval '1 millisecond'
-   where id = $1 and nonce = $2 and state = 'running'
-     and ($10::text is null or pg_current_xact_id()::text = $10)
-   returning id, coalesce(pg_wal_lsn_diff(sluice.wal_position(), $9::pg_lsn), 0)::float8 as wal_bytes`,
-  (p) => [p.batchId, p.nonce, p.at, p.rowsSeen, p.rowsMatched, p.rowsChanged, p.elapsedMs, p.leaseMs, p.walAt, p.xact],
-)
-
-/** The transaction that is under way. */
-export const currentTransaction = statement<void, { xact: string }>(
-  'batch.transaction',
-  'select pg_current_xact_id()::text as xact',
-  () => [],
-)
 
 export interface FinishedBatch {
   rows_seen: number

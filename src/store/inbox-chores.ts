@@ -75,8 +75,8 @@ export interface WaitingMessage {
   /** As text: a Date would lose its microseconds. */
   at: string
   job_id: number | null
-  /** What became of its job; `lost`: nobody knows. */
-  fate: 'alive' | 'failed' | 'lost'
+  /** Its job has not ended. */
+  alive: boolean
 }
 
 /** Messages of an inbox that are older than so much, behind a place in the order of their arrival. */
@@ -88,18 +88,13 @@ export interface PageOrder {
 }
 
 /**
- * Looks at messages that have waited for a while, a page at a time. All in one snapshot: a job leaves the live table in
- * the transaction that marks its message, so that one which is nowhere is lost.
+ * Looks at messages that have waited for a while, a page at a time, and whether their jobs have ended: in one snapshot,
+ * because a job that succeeds leaves the live table in the transaction that marks its message.
  */
 export const lookAfter = statement<PageOrder, WaitingMessage>(
   'inbox.lookAfter',
   `select k.message_id as id, k.key_hash, to_char(k.received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
-     m.job_id,
-     case
-       when exists (select from sluice.job j where j.id = m.job_id) then 'alive'
-       when m.job_id is null or exists (select from sluice.job_dead d where d.id = m.job_id) then 'failed'
-       else 'lost'
-     end as fate
+     m.job_id, exists (select from sluice.job j where j.id = m.job_id) as alive
    from (select k.* from sluice.inbox_key k
          where k.inbox_id = (select id from sluice.inbox where name = $1) and k.state = 0
            and (k.received_at, k.message_id) > ($2::timestamptz, $3)
@@ -123,7 +118,10 @@ export const markFailed = statement<{ inbox: string; ids: readonly number[]; key
   ({ inbox, ids, keys }) => [inbox, list(ids), list(keys)],
 )
 
-/** Locks messages whose job is lost, if they still wait for that job; others who do the same find nothing left. */
+/**
+ * Locks messages whose job is lost, if they still wait for that job and nobody has retried it meanwhile; others who do
+ * the same find nothing left.
+ */
 export const lockLost = statement<
   { inbox: string; lost: readonly WaitingMessage[] },
   { id: number | string; key_hash: string; at: string; payload: Json }
@@ -134,6 +132,7 @@ export const lockLost = statement<
    join sluice.inbox_key k on k.inbox_id = (select id from sluice.inbox where name = $1) and k.key_hash = g.key_hash
      and k.message_id = g.id and k.state = 0
    join sluice.inbox_message m on m.id = g.id and m.received_at = g.at::timestamptz and m.job_id = g.job_id
+   where not exists (select from sluice.job j where j.id = g.job_id)
    order by m.id
    for update of m skip locked`,
   ({ inbox, lost }) => [

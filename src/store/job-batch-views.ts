@@ -1,11 +1,11 @@
-import type { CallbackKind } from './job-batches.ts'
+import type { BatchState, CallbackKind } from '../patterns/batches/status.ts'
 import { statement } from './statement.ts'
 
 /** A batch of jobs wherever it is. */
 export interface BatchView {
   id: number
   parent_id: number | null
-  state: 'open' | 'sealed' | 'cancelling' | 'succeeded' | 'failed' | 'cancelled'
+  state: BatchState
   total: number
   succeeded: number
   failed: number

@@ -1,8 +1,8 @@
 import { list, statement } from './statement.ts'
-import type { Completion, Span } from './jobs/settle.ts'
-
-/** Callbacks of a batch of jobs: all have succeeded, all have ended in any way, the first has died. */
-export type CallbackKind = 'success' | 'complete' | 'death'
+import type { Completion } from '../jobs/ending.ts'
+import type { UnclearBatch } from '../patterns/batches/batch-store.ts'
+import type { CallbackKind } from '../patterns/batches/status.ts'
+import type { Span } from './jobs/settle.ts'
 
 interface Counts {
   total: number
@@ -109,18 +109,6 @@ export const suspectBatches = statement<{ idleMs: number }, { id: number }>(
    limit 100`,
   ({ idleMs }) => [idleMs],
 )
-
-/** A batch of jobs of which only history can tell how many members succeeded, and the time in which they ended. */
-export interface UnclearBatch {
-  event: 'unclear'
-  batchId: number
-  /** Changes when a member ends or is taken back. */
-  seen: string
-  /** Members of which nothing but history is left. */
-  gone: number
-  fromMs: number
-  untilMs: number
-}
 
 /** Counts a batch of jobs anew from what is there; `recount`: how many members history has, and when that was asked. */
 export const mendBatch = statement<

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { SluiceError } from '../errors.ts'
+import { version } from '../version.ts'
 import { inSchema } from './statement.ts'
 
-/** One numbered step of the schema. */
+/** One numbered step of the schema: tables, indexes, types. Never changed once it was released. */
 export interface Migration {
   version: number
   name: string
@@ -11,18 +13,38 @@ export interface Migration {
   sql: string
 }
 
-const folder = new URL('./migrations/', import.meta.url)
+/** Functions and triggers, replaced as a whole when the text of their file changes. */
+interface FunctionFile {
+  name: string
+  /** Of the text before the name of the schema is put in: the same for every schema. */
+  hash: string
+  sql: string
+}
 
-/** All migrations of this release, in order. */
-export async function readMigrations(): Promise<Migration[]> {
-  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).toSorted()
-  const migrations = await Promise.all(
-    files.map(async (file) => parseMigration(file, await readFile(new URL(file, folder), 'utf8'))),
-  )
-  for (const [i, { version, name }] of migrations.entries()) {
-    if (version !== i + 1) throw invalid(name, `expected number ${i + 1}, found ${version}`)
+/** What one release makes of a schema. */
+export interface Release {
+  /** Of the package. */
+  version: string
+  migrations: readonly Migration[]
+  functions: readonly FunctionFile[]
+}
+
+const folder = new URL('./schema/', import.meta.url)
+
+/** What this release brings. */
+export async function readRelease(): Promise<Release> {
+  const migrations = (await readSql('tables/')).map(({ file, sql }) => parseMigration(file, sql))
+  for (const [i, { version: found, name }] of migrations.entries()) {
+    if (found !== i + 1) throw invalid(name, `expected number ${i + 1}, found ${found}`)
   }
-  return migrations
+  const functions = (await readSql('functions/')).map(({ file, sql }) => functionFile(file, sql))
+  return { version, migrations, functions }
+}
+
+async function readSql(kind: 'tables/' | 'functions/'): Promise<{ file: string; sql: string }[]> {
+  const from = new URL(kind, folder)
+  const files = (await readdir(from)).filter((file) => file.endsWith('.sql')).toSorted()
+  return Promise.all(files.map(async (file) => ({ file, sql: await readFile(new URL(file, from), 'utf8') })))
 }
 
 /** Reads a migration's number and name from its file name and the directives (`-- sluice: …`) from its head. */
@@ -35,18 +57,65 @@ export function parseMigration(file: string, sql: string): Migration {
   return { version: Number(digits), name, compatible: directives.includes('compatible'), sql }
 }
 
-/** The migrations as one script for psql or another migration tool. */
-export function migrationScript(migrations: readonly Migration[], schema: string): string {
-  const steps = migrations.map(
-    (m) =>
-      `-- ${String(m.version).padStart(4, '0')} ${m.name}\n\n${inSchema(m.sql, schema).trim()}\n\n${recordSql(m, schema)};\n`,
-  )
-  return `begin;\n\n${steps.join('\n')}\ncommit;\n`
+/** A function file of the folder `functions`, by the name that it is reported under. */
+export function functionFile(file: string, sql: string): FunctionFile {
+  const [, name] = /^([a-z0-9_]+)\.sql$/.exec(file) ?? []
+  if (name === undefined) throw invalid(file, 'the file name must look like enqueue.sql')
+  return { name: `functions/${name}`, hash: createHash('sha256').update(sql).digest('hex'), sql }
+}
+
+/** What of a release is to be applied. */
+export type Pending = Pick<Release, 'migrations' | 'functions'>
+
+/**
+ * The statements, one after the other, that apply what is pending in one transaction. Functions come after all tables,
+ * and their bodies are not looked at yet: they may call each other, whatever the order of their files.
+ */
+export function statementsOf(release: Release, { migrations, functions }: Pending, schema: string): string[] {
+  return [
+    'set local check_function_bodies = off',
+    ...migrations.flatMap((step) => [step.sql, recordSql(step)]),
+    ...functions.map(({ sql }) => sql),
+    recordFunctionsSql(release),
+  ].map((sql) => inSchema(sql, schema))
+}
+
+/** The same as one script for psql or another migration tool. It refuses what this release must not change. */
+export function migrationScript(release: Release, pending: Pending, schema: string): string {
+  const statements = statementsOf(release, pending, schema).map((sql) => `${sql.trim().replace(/;$/, '')};\n`)
+  return ['begin;\n', inSchema(guard(release), schema), ...statements, 'commit;\n'].join('\n')
+}
+
+/** What {@link migrate} looks at before it changes anything, for a script that knows nothing of the database. */
+function guard({ version: release, migrations }: Release): string {
+  const numbers = release.replace(/[^0-9.].*$/, '').replaceAll('.', ',')
+  return `do $$
+begin
+  if to_regclass('sluice.function_file') is not null then
+    if (select max(version) from sluice.migration) > ${migrations.length}
+       or exists (select from sluice.function_file f
+                  where string_to_array(substring(f.release from '^[0-9.]+'), '.')::integer[] > '{${numbers}}') then
+      raise exception 'A newer release of Sluice was here: a schema never goes back. Take the script of that release.';
+    end if;
+  elsif to_regclass('sluice.migration') is not null then
+    raise exception 'This schema comes from before the first release of Sluice and cannot be upgraded.';
+  end if;
+end
+$$;
+`
 }
 
 /** The insert that records a migration as applied. */
-export function recordSql({ version, name, compatible }: Migration, schema: string): string {
-  return `insert into ${schema}.migration (version, name, compatible) values (${version}, '${name}', ${compatible})`
+function recordSql({ version: number, name, compatible }: Migration): string {
+  return `insert into sluice.migration (version, name, compatible) values (${number}, '${name}', ${compatible})`
+}
+
+/** Records all function files of a release, also those whose text is as before: from now on they are of this release. */
+function recordFunctionsSql({ version: release, functions }: Release): string {
+  const rows = functions.map(({ name, hash }) => `('${name}', '${hash}', '${release}')`)
+  return `delete from sluice.function_file;
+insert into sluice.function_file (name, hash, release)
+values ${rows.join(',\n  ')}`
 }
 
 function headOf(sql: string): string[] {

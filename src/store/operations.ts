@@ -7,15 +7,7 @@ import { statement } from './statement.ts'
 export type Key = readonly string[]
 
 /** Statuses of an operation that is not over. */
-export type LiveStatus =
-  | 'awaiting_approval'
-  | 'queued'
-  | 'active'
-  | 'held'
-  | 'pausing'
-  | 'paused'
-  | 'verifying'
-  | 'cancelling'
+type LiveStatus = 'awaiting_approval' | 'queued' | 'active' | 'held' | 'pausing' | 'paused' | 'verifying' | 'cancelling'
 
 export type Priority = 'low' | 'normal' | 'high'
 

@@ -1,6 +1,5 @@
 import type { ErrorRecord } from '../std/error-record.ts'
-import type { ClaimedBatch } from './batches.ts'
-import { claimColumns } from './batches.ts'
+import { type ClaimedBatch, claimColumns } from './batches.ts'
 import type { Key, OperationRow } from './operations.ts'
 import { freeJson } from './free-text.ts'
 import { statement } from './statement.ts'

@@ -1,4 +1,6 @@
 import pg from 'pg'
+import { SluiceError } from '../errors.ts'
+import { Slots } from '../std/slots.ts'
 import {
   answer,
   answerMarginMs,
@@ -28,12 +30,17 @@ export interface PoolOptions extends ClientOptions {
   pooled?: boolean
   /** It reads from a standby, whose sessions are read-only as they should be. */
   standby?: boolean
+  /** How long to wait for a connection that is free. */
+  waitMs?: number
   /** How long a connection is used. The next one goes to where the name of the server leads by then. */
   lifeSeconds?: number
 }
 
 /** After a failover, or behind a name that has moved, connections are in the right place again after so long. */
 export const lifeSeconds = 1_800
+
+/** All connections in use for so long are a handler that hangs, or one that waits for another connection. */
+const waitMs = 60_000
 
 /** The pool waits for the promise; its published types do not know that. */
 type Awaiting = Omit<pg.PoolConfig, 'onConnect'> & { onConnect(client: pg.ClientBase): Promise<void> }
@@ -67,6 +74,8 @@ export class Pool implements StoreConnection {
   readonly #options: PoolOptions
   readonly #pool: pg.Pool
   readonly #inUse = new Set<(usable: boolean) => void>()
+  /** Waiting happens here: the driver's pool would take a long wait for a server that does not answer. */
+  readonly #places: Slots
   /** Connections that are used once. */
   readonly #readOnly = new WeakSet<pg.ClientBase>()
   #pooled: boolean | undefined
@@ -78,6 +87,7 @@ export class Pool implements StoreConnection {
     this.schema = options.schema
     this.#options = options
     this.#pooled = options.pooled
+    this.#places = new Slots(options.size)
     this.#pool = new pg.Pool({
       ...clientOptions(options),
       Client,
@@ -146,10 +156,14 @@ export class Pool implements StoreConnection {
   }
 
   /**
-   * Runs `work` in one transaction, with narrower limits if any are given. Whatever goes wrong, the connection ends
-   * rolled back or destroyed.
+   * Runs `work` in one transaction, with narrower limits if any are given, and rolls it back when its result is none to
+   * keep. Whatever goes wrong, the connection ends rolled back or destroyed.
    */
-  async transaction<T>(work: (transaction: Transaction) => Promise<T>, narrower: Partial<Timeouts> = {}): Promise<T> {
+  async transaction<T>(
+    work: (transaction: Transaction) => Promise<T>,
+    narrower: Partial<Timeouts> = {},
+    keeps: (result: T) => boolean = () => true,
+  ): Promise<T> {
     const { client, release } = await this.#checkOut()
     const timeouts = { ...this.#options.timeouts, ...narrower }
     const limitMs = timeouts.statementMs + answerMarginMs
@@ -169,7 +183,7 @@ export class Pool implements StoreConnection {
       else await run(begin, [])
       const result = await work({ schema: this.schema, purpose: this.#options.purpose, query, isEnded })
       over = true
-      await run('commit', [])
+      await run(keeps(result) ? 'commit' : 'rollback', [])
       usable = true
       return result
     } catch (error) {
@@ -196,16 +210,31 @@ export class Pool implements StoreConnection {
   }
 
   async #checkOut(): Promise<CheckedOut> {
-    const client = await this.#pool.connect()
-    this.#transactions += 1
-    const release = (usable: boolean): void => {
-      if (!this.#inUse.delete(release)) return
-      const ends = !usable || this.#readOnly.has(client)
-      if (ends) destroySocket(client)
-      client.release(ends)
+    if (!(await this.#places.take(this.#options.waitMs ?? waitMs))) throw this.#allInUse()
+    try {
+      const client = await this.#pool.connect()
+      this.#transactions += 1
+      const release = (usable: boolean): void => {
+        if (!this.#inUse.delete(release)) return
+        const ends = !usable || this.#readOnly.has(client)
+        if (ends) destroySocket(client)
+        client.release(ends)
+        this.#places.give()
+      }
+      this.#inUse.add(release)
+      return { client, release }
+    } catch (error) {
+      this.#places.give()
+      throw error
     }
-    this.#inUse.add(release)
-    return { client, release }
+  }
+
+  #allInUse(): SluiceError {
+    const { purpose, size, waitMs: limitMs = waitMs } = this.#options
+    return new SluiceError('DATABASE_TIMEOUT', {
+      message: `No connection for ${purpose} became free within ${limitMs / 1_000} s: all ${size} are in use. Look for work that holds a transaction open, or that waits for another connection inside of one.`,
+      details: { purpose, size, limitMs },
+    })
   }
 
   async #prepare(client: pg.ClientBase): Promise<void> {

@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { sqlstate } from './sqlstate.ts'
 import type { BareConnection, Pool } from './pool.ts'
 
 /** What may stand between us and the server, and that it is to be found out. */
@@ -10,13 +11,31 @@ type Open = () => Promise<BareConnection>
 
 /** Whether a transaction pooler stands between a pool and the server; found out unless somebody says so. */
 export async function findPooler(pool: Pool, given: Pooler = 'auto'): Promise<boolean> {
-  return pool.findPooler(async (open) => {
-    if (given === 'none') return false
-    const first = await open()
-    const pooled = given === 'transaction' || (await detectPooler(first, open))
-    if (pooled) await refuseStatementMode(first)
-    return pooled
-  })
+  for (let look = 1; ; look++) {
+    try {
+      return await pool.findPooler((open) => isPooled(open, given))
+    } catch (error) {
+      if (!endedIdle(error) || look === mostLooks) throw error
+    }
+  }
+}
+
+const mostLooks = 20
+
+/**
+ * Whether a session had ended before it was asked. The role may give idle ones some milliseconds only, and nothing is set
+ * on these yet. The driver keeps no reason of what ended between two statements.
+ */
+function endedIdle(error: unknown): boolean {
+  return sqlstate(error) === '57P05' || (error as Error).message.startsWith('Client has encountered a connection error')
+}
+
+async function isPooled(open: Open, given: Pooler): Promise<boolean> {
+  if (given === 'none') return false
+  const first = await open()
+  const pooled = given === 'transaction' || (await detectPooler(first, open))
+  if (pooled) await refuseStatementMode(first)
+  return pooled
 }
 
 /**

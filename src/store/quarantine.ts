@@ -1,7 +1,5 @@
 import type { ErrorRecord } from '../std/error-record.ts'
-import type { Claim } from './batches.ts'
 import type { Key } from './operations.ts'
-import { freeJson } from './free-text.ts'
 import { statement } from './statement.ts'
 
 /** A range of keys that could not be processed, mostly one row. */
@@ -17,38 +15,6 @@ export interface QuarantinedRange {
   retried_at: Date | null
   quarantined_at: Date
 }
-
-/** Isolates a range with its error and moves the checkpoint past it, in the transaction that holds the fence. */
-export const isolate = statement<
-  Claim & { id: string; lower: Key | null; upper: Key; rows: number; error: ErrorRecord; fingerprint: string },
-  { total: number; quarantine_limit: number }
->(
-  'quarantine.isolate',
-  `with fresh as (
-     -- A second pass may meet a row while a retry of its range isolates it again.
-     select case when exists (
-       select from sluice.quarantine q
-       join sluice.batch b on b.operation_id = q.operation_id
-       where b.id = $1 and q.upper_key = $5::text[] and q.retried_at is null) then 0 else $6::int end as rows
-   ), moved as (
-     update sluice.batch
-     set checkpoint = $5::text[], rows_seen = rows_seen + fresh.rows, rows_matched = rows_matched + fresh.rows,
-       rows_quarantined = rows_quarantined + fresh.rows, errors = 0, crashes = 0, crash_checkpoint = null,
-       crash_nonce = null
-     from fresh
-     where id = $1 and nonce = $2 and state = 'running' and checkpoint is not distinct from $4::text[]
-     returning operation_id, seq, rows_quarantined, fresh.rows
-   ), isolated as (
-     insert into sluice.quarantine (id, operation_id, seq, lower_key, upper_key, rows, error, fingerprint)
-     select $3, operation_id, seq, $4, $5, $6, $7::text::jsonb, $8
-     from moved
-     where rows > 0
-   )
-   select (o.rows_quarantined + m.rows_quarantined)::int as total, o.quarantine_limit
-   from moved m
-   join sluice.operation o on o.id = m.operation_id`,
-  (p) => [p.batchId, p.nonce, p.id, p.lower, p.upper, p.rows, freeJson(p.error), p.fingerprint],
-)
 
 /** What is quarantined of an operation and not retried yet. */
 export const list = statement<{ operationId: string; limit: number }, QuarantinedRange>(

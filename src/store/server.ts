@@ -1,4 +1,4 @@
-import type { Right } from './grants.ts'
+import type { Right } from './rights.ts'
 import { statement } from './statement.ts'
 
 /** What the server says about itself and about the role that asks. */

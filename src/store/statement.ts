@@ -16,14 +16,23 @@ export function statement<P, R>(
   { prepare = false }: { prepare?: boolean } = {},
 ): Statement<P, R> {
   return async (connection, params) => {
-    try {
-      const inPlace = inSchema(text, connection.schema)
-      if (prepare) prepared.set(inPlace, name)
-      const { rows } = await connection.query(inPlace, bind(params))
-      return rows as R[]
-    } catch (error) {
-      throw explain(error, name, connection.schema)
-    }
+    const inPlace = inSchema(text, connection.schema)
+    if (prepare) prepared.set(inPlace, name)
+    return runAs<R>(name, connection, { text: inPlace, values: bind(params) })
+  }
+}
+
+/** Runs a statement that is put together where it is used. Its errors are explained like those of all others. */
+export async function runAs<R>(
+  name: string,
+  connection: StoreConnection,
+  { text, values }: { text: string; values: unknown[] },
+): Promise<R[]> {
+  try {
+    const { rows } = await connection.query(text, values)
+    return rows as R[]
+  } catch (error) {
+    throw explain(error, name, connection.schema)
   }
 }
 

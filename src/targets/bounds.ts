@@ -1,6 +1,6 @@
-import type { Connection } from '../store/connection.ts'
+/** Keys that are whole numbers: they can be compared, and places between them found, without asking the database. */
 import type { Key } from '../store/operations.ts'
-import type { Walk } from './window.ts'
+import type { Walk } from './walk.ts'
 
 /** How many rows lie between keys that are whole numbers, as of the last analyze. */
 export interface Bounds {
@@ -10,13 +10,6 @@ export interface Bounds {
 }
 
 const wholeNumbers = new Set(['smallint', 'integer', 'bigint'])
-
-const boundsSql = `
-  select c.reltuples::float8 as rows, s.histogram_bounds::text::bigint[]::text[] as bounds
-  from pg_class c
-  join pg_stats s on s.schemaname = c.relnamespace::regnamespace::name and s.tablename = c.relname
-  where c.oid = to_regclass($1) and c.relkind = 'r' and s.attname = $2 and not s.inherited
-    and c.reltuples > 0 and s.histogram_bounds is not null`
 
 /** Whether a walk is along one column of whole numbers, over all rows. */
 export function isWhole({ cursor: { columns, types }, only }: Walk): boolean {
@@ -33,18 +26,7 @@ export function numberOf([value = '']: Key): bigint {
 }
 
 /**
- * The bounds of a walk along one column of whole numbers, by the statistics that the planner uses. Undefined where keys
- * are something else, where there are no statistics, or no right to see them.
- */
-export async function readBounds(connection: Connection, walk: Walk): Promise<Bounds | undefined> {
-  if (!isWhole(walk)) return undefined
-  const { rows } = await connection.query(boundsSql, [walk.table, walk.cursor.columns[0]])
-  const [found] = rows as { rows: number; bounds: string[] }[]
-  return found && { rows: found.rows, bounds: found.bounds.map(BigInt) }
-}
-
-/**
- * The key up to which about so many rows lie after `lower`. No further than the last bound: how the rows lie that came
+ * The key up to which about this many rows lie after `lower`. No further than the last bound: how the rows lie that came
  * later is not known. Undefined: nothing is known of what follows.
  */
 export function keyAfter({ rows, bounds }: Bounds, lower: Key | null, count: number): bigint | undefined {

@@ -188,6 +188,7 @@ export function describeEvent({ event, payload: p }: AnyEvent): string {
     case 'replica.skipped':
       return `looks ahead go to the primary, not to the replica: ${p.reason}`
     case 'schema.migrated':
+      if (p.from === p.to) return `functions of the schema replaced, at version ${p.to}`
       return `schema migrated from version ${p.from} to ${p.to}`
     case 'warning':
       return p.message

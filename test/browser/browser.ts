@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress } from 'node:zlib'
 import { chromium as playwright, type Browser, type Page } from 'playwright-core'
+import { patiently } from '../support/patience.ts'
 
 const require = createRequire(import.meta.url)
 const axeFile = require.resolve('axe-core/axe.min.js')
@@ -64,6 +65,7 @@ export async function visit(
     viewport: { width, height: 860 },
     bypassCSP: false,
   })
+  context.setDefaultTimeout(patiently(60_000))
   if (role !== undefined) await context.addCookies([{ name: 'role', value: role, url: origin }])
   const page = await context.newPage()
   const problems: string[] = []

@@ -24,8 +24,8 @@ describe('in a real browser', () => {
 
   async function shows(page: Page, path: string): Promise<void> {
     await page.goto(`${place.origin}${path}`)
-    await page.locator('main h1').waitFor({ timeout: 20_000 })
-    await page.locator('.loading').waitFor({ state: 'detached', timeout: 20_000 })
+    await page.locator('main h1').waitFor()
+    await page.locator('.loading').waitFor({ state: 'detached' })
     expect(await page.locator(strange).count(), path).toBe(0)
     expect(await page.evaluate(() => (globalThis as { __xss?: number }).__xss), path).toBeUndefined()
   }
@@ -104,17 +104,17 @@ describe('in a real browser', () => {
     const { page } = visited
     const liveness = page.locator('.liveness span[role=status]')
     await page.goto(`${origin}/queues`)
-    await liveness.filter({ hasText: 'Live' }).waitFor({ timeout: 20_000 })
+    await liveness.filter({ hasText: 'Live' }).waitFor()
     await first.stop()
-    await liveness.filter({ hasText: /Connecting|does not answer/ }).waitFor({ timeout: 20_000 })
+    await liveness.filter({ hasText: /Connecting|does not answer/ }).waitFor()
     await sluice.jobs.enqueue(welcome)
     const second = await start(first.port)
-    await liveness.filter({ hasText: 'Live' }).waitFor({ timeout: 60_000 })
-    await page.getByRole('link', { name: 'mail', exact: true }).waitFor({ timeout: 20_000 })
+    await liveness.filter({ hasText: 'Live' }).waitFor()
+    await page.getByRole('link', { name: 'mail', exact: true }).waitFor()
     await second.stop()
     admitted = false
     const third = await start(first.port)
-    await liveness.filter({ hasText: 'Signed out' }).waitFor({ timeout: 60_000 })
+    await liveness.filter({ hasText: 'Signed out' }).waitFor()
     await third.stop()
   })
 })

@@ -4,7 +4,7 @@ import { serveDashboard } from '../../src/dashboard/index.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { axe, openBrowser, visit } from './browser.ts'
-import { charge, countUp, dashboardPlace, welcome, type DashboardPlace } from '../dashboard/place.ts'
+import { charge, counting, countUp, dashboardPlace, welcome, type DashboardPlace } from '../dashboard/place.ts'
 
 const themes = ['light', 'dark'] as const
 
@@ -46,17 +46,20 @@ describe('the pages of the dashboard', () => {
     const { sluice, origin } = place
     await using visited = await visit(browser, { origin, role: 'operator' })
     const { page, problems } = visited
+    // It lasts until the page has been opened, however long that takes.
+    counting.subBatchMs = 1_000
     const { id } = await sluice.operations.start(countUp)
     await page.goto(`${origin}/operations/${id}`)
-    await page.getByRole('button', { name: 'Pause' }).click({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Pause' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Reason').fill('a look around')
     await dialog.getByRole('button', { name: 'Pause' }).click()
-    await page.locator('h1 .chip', { hasText: 'Paused' }).waitFor({ timeout: 20_000 })
+    await page.locator('h1 .chip', { hasText: 'Paused' }).waitFor()
     expect(await sluice.operations.get(id)).toMatchObject({ state: 'paused', reason: 'a look around' })
+    counting.subBatchMs = 20
     await page.getByRole('button', { name: 'Resume' }).click()
     await dialog.getByRole('button', { name: 'Resume' }).click()
-    await page.locator('h1 .chip', { hasText: 'Finished' }).waitFor({ timeout: 60_000 })
+    await page.locator('h1 .chip', { hasText: 'Finished' }).waitFor()
     expect(await page.locator('.progress strong').textContent()).toBe('100 %')
     await page.getByRole('tab', { name: 'History' }).click()
     await page.getByText('a look around').first().waitFor()
@@ -67,9 +70,10 @@ describe('the pages of the dashboard', () => {
     const { sluice, origin } = place
     await using visited = await visit(browser, { origin, role: 'operator' })
     const { page } = visited
+    counting.subBatchMs = 1_000
     const { id } = await sluice.operations.start(countUp)
     await page.goto(`${origin}/operations/${id}`)
-    await page.getByRole('button', { name: 'Cancel' }).click({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Cancel' }).click()
     const dialog = page.getByRole('dialog')
     const confirm = dialog.getByRole('button', { name: 'Cancel' })
     expect(await confirm.isDisabled()).toBe(true)
@@ -77,15 +81,16 @@ describe('the pages of the dashboard', () => {
     await dialog.getByLabel(/Type count-up/).fill('count-up')
     await sluice.operations.pause(id)
     await until('it is paused', async () => (await sluice.operations.get(id)).state === 'paused')
+    counting.subBatchMs = 20
     await confirm.click()
     await dialog.getByText('Nothing was changed').waitFor()
     expect((await sluice.operations.get(id)).state).toBe('paused')
     await dialog.getByRole('button', { name: 'Close' }).click()
-    await page.locator('h1 .chip', { hasText: 'Paused' }).waitFor({ timeout: 20_000 })
+    await page.locator('h1 .chip', { hasText: 'Paused' }).waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
     await dialog.getByLabel(/Type count-up/).fill('count-up')
     await confirm.click()
-    await page.locator('h1 .chip', { hasText: 'Cancelled' }).waitFor({ timeout: 20_000 })
+    await page.locator('h1 .chip', { hasText: 'Cancelled' }).waitFor()
   })
 
   test('retry a group of failed jobs', async () => {
@@ -93,7 +98,7 @@ describe('the pages of the dashboard', () => {
     await using visited = await visit(browser, { origin, role: 'operator' })
     const { page } = visited
     await page.goto(`${origin}/failed`)
-    await page.getByRole('button', { name: 'Retry charge' }).click({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Retry charge' }).click()
     const attempts = async (): Promise<number> => db.value('select count(*)::int from sluice.job_attempt')
     const before = await attempts()
     await page.getByRole('dialog').getByRole('button', { name: 'Retry 6 jobs' }).click()
@@ -109,7 +114,7 @@ describe('the pages of the dashboard', () => {
       tags: ['chosen'],
     })
     await page.goto(`${origin}/jobs?tag=chosen`)
-    await page.getByLabel('All on this page').check({ timeout: 20_000 })
+    await page.getByLabel('All on this page').check()
     await page.getByLabel(`Choose job ${chosen[2]?.id}`).uncheck()
     await page.getByText('2 jobs chosen').waitFor()
     await page.getByRole('button', { name: 'Discard 2 jobs' }).click()
@@ -134,9 +139,7 @@ describe('the pages of the dashboard', () => {
     await until('there is an estimate', async () => (await sluice.operations.get(id)).eta !== undefined)
     await sampled(db, id)
     await page.goto(`${origin}/operations/${id}`)
-    await page
-      .getByRole('img', { name: /^Progress: .* % ?; ends between .* and .*, likely/ })
-      .waitFor({ timeout: 20_000 })
+    await page.getByRole('img', { name: /^Progress: .* % ?; ends between .* and .*, likely/ }).waitFor()
     await page.getByRole('tab', { name: 'Plan' }).click()
     await page.getByText('Rows to walk').waitFor()
     expect(await axe(page)).toEqual([])
@@ -145,12 +148,12 @@ describe('the pages of the dashboard', () => {
     await sluice.operations.cancel(id)
     await page.goto(`${origin}/schedules`)
     const runs = page.getByLabel('Next runs of nightly, UTC')
-    await runs.waitFor({ timeout: 20_000 })
+    await runs.waitFor()
     expect(await runs.getByRole('listitem').count()).toBe(3)
     await page.goto(`${origin}/audit`)
     const [file] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: 'Export CSV' }).click({ timeout: 20_000 }),
+      page.getByRole('link', { name: 'Export CSV' }).click(),
     ])
     expect(file.suggestedFilename()).toBe('audit.csv')
     expect(problems).toEqual([])
@@ -164,7 +167,7 @@ describe('the pages of the dashboard', () => {
     await using visited = await visit(browser, { origin, role: 'operator' })
     const { page, problems } = visited
     await page.goto(`${origin}/jobs?view=scheduled&name=charge&tag=parity`)
-    await page.getByText('Columns', { exact: true }).click({ timeout: 20_000 })
+    await page.getByText('Columns', { exact: true }).click()
     await page.getByLabel('Args', { exact: true }).check()
     await page.getByText('{"card":"odd"}').first().waitFor()
     expect(await axe(page)).toEqual([])
@@ -174,7 +177,7 @@ describe('the pages of the dashboard', () => {
     await dialog.getByText('Cancel all that match, 60 jobs?').waitFor()
     await dialog.getByRole('button', { name: 'Leave it' }).click()
     await page.goto(`${origin}/jobs?view=scheduled&name=charge&tag=parity&arg=card%3Dodd&before=1000000`)
-    await page.getByLabel('All on this page').check({ timeout: 20_000 })
+    await page.getByLabel('All on this page').check()
     await page.getByRole('button', { name: 'Cancel all that match' }).click()
     await dialog.getByLabel('Type cancel all').fill('cancel all')
     await dialog.getByRole('button', { name: 'Cancel 30 jobs' }).click()
@@ -182,7 +185,7 @@ describe('the pages of the dashboard', () => {
     expect(await sluice.jobs.count({ states: ['scheduled'], tag: 'parity' })).toEqual({ jobs: 30, more: false })
     // What was chosen is remembered.
     await page.goto(`${origin}/jobs?view=scheduled`)
-    await page.getByText('{"card":"even"}').first().waitFor({ timeout: 20_000 })
+    await page.getByText('{"card":"even"}').first().waitFor()
     expect(problems).toEqual([])
   })
 
@@ -193,11 +196,11 @@ describe('the pages of the dashboard', () => {
     await using visited = await visit(browser, { origin, role: 'operator' })
     const { page } = visited
     await page.goto(`${origin}/workers`)
-    await page.getByRole('button', { name: 'Drain old-host' }).click({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Drain old-host' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Type old-host').fill('old-host')
     await dialog.getByRole('button', { name: 'Drain' }).click()
-    await page.getByText('asked by the operator').waitFor({ timeout: 20_000 })
+    await page.getByText('asked by the operator').waitFor()
   })
 
   test('limit a queue, and take the limit away', async () => {
@@ -207,7 +210,7 @@ describe('the pages of the dashboard', () => {
     const rate = async (): Promise<unknown> =>
       (await sluice.queues.list()).find(({ name }) => name === 'mail')?.rate ?? null
     await page.goto(`${origin}/queues`)
-    await page.getByRole('button', { name: 'Limit queue mail' }).click({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Limit queue mail' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Jobs, at most').fill('many')
     await dialog.getByRole('button', { name: 'Set limit' }).click()
@@ -216,12 +219,12 @@ describe('the pages of the dashboard', () => {
     await dialog.getByLabel('Jobs, at most').fill('7')
     await dialog.getByLabel('Per').selectOption('hour')
     await dialog.getByRole('button', { name: 'Set limit' }).click()
-    await page.getByText('at most 7 per hour').waitFor({ timeout: 20_000 })
+    await page.getByText('at most 7 per hour').waitFor()
     expect(await rate()).toEqual({ limit: 7, perMs: 3_600_000 })
     await page.getByRole('button', { name: 'Limit queue mail' }).click()
     await dialog.getByLabel('Jobs, at most').fill('')
     await dialog.getByRole('button', { name: 'Set limit' }).click()
-    await page.getByText('at most 7 per hour').waitFor({ state: 'detached', timeout: 20_000 })
+    await page.getByText('at most 7 per hour').waitFor({ state: 'detached' })
     expect(await rate()).toBeNull()
     expect(problems).toEqual([])
   })
@@ -242,7 +245,7 @@ describe('the pages of the dashboard', () => {
       'audit',
     ]) {
       await page.goto(`${origin}/${path}`)
-      await page.locator('main tbody tr').first().waitFor({ timeout: 20_000 })
+      await page.locator('main tbody tr').first().waitFor()
       const width = await page.evaluate<number>('document.documentElement.scrollWidth')
       const inside = await page.evaluate<number>("document.querySelector('.table').scrollWidth")
       if (Math.max(width, inside) > 390) wide.push(`${path}: ${width}, its table ${inside}`)
@@ -250,7 +253,7 @@ describe('the pages of the dashboard', () => {
     expect(wide).toEqual([])
     await page.goto(`${origin}/failed`)
     const cell = page.locator('td', { hasText: /^6$/ }).first()
-    await cell.waitFor({ timeout: 20_000 })
+    await cell.waitFor()
     expect(await cell.getAttribute('data-label')).toBe('Jobs')
     expect(await axe(page)).toEqual([])
   })
@@ -260,20 +263,20 @@ describe('the pages of the dashboard', () => {
     await using visited = await visit(browser, { origin, role: 'viewer' })
     const { page } = visited
     await page.goto(`${origin}/operations/00000000-0000-7000-8000-000000000000`)
-    await page.getByText('There is no operation with id').waitFor({ timeout: 20_000 })
+    await page.getByText('There is no operation with id').waitFor()
     expect(await page.locator('main h1').textContent()).toBe('Operation')
     expect(await axe(page)).toEqual([])
     await page.locator('main a', { hasText: 'Operations' }).click()
     await page.locator('h1', { hasText: 'Operations' }).waitFor()
     await page.goto(`${origin}/nowhere`)
-    await page.locator('h1', { hasText: 'There is no such page' }).waitFor({ timeout: 20_000 })
+    await page.locator('h1', { hasText: 'There is no such page' }).waitFor()
   })
 
   test('show a viewer no buttons, and a stranger nothing', async () => {
     const { origin } = place
     await using viewer = await visit(browser, { origin, role: 'viewer' })
     await viewer.page.goto(`${origin}/queues`)
-    await viewer.page.getByRole('table').waitFor({ timeout: 20_000 })
+    await viewer.page.getByRole('table').waitFor()
     expect(await viewer.page.locator('main').getByRole('button').count()).toBe(0)
     await using stranger = await visit(browser, { origin })
     const answer = await stranger.page.goto(`${origin}/operations`)
@@ -286,7 +289,7 @@ describe('the pages of the dashboard', () => {
     const { origin } = new URL(served.url)
     await using owner = await visit(browser, { origin })
     await owner.page.goto(served.url)
-    await owner.page.locator('h1', { hasText: 'Operations' }).waitFor({ timeout: 20_000 })
+    await owner.page.locator('h1', { hasText: 'Operations' }).waitFor()
     expect(owner.page.url()).toBe(`${origin}/`)
     expect(await owner.page.evaluate('document.cookie')).toBe('')
     await using stranger = await visit(browser, { origin })
@@ -315,8 +318,8 @@ describe('the pages of the dashboard', () => {
     const found: string[] = []
     for (const path of [...lists, 'about', ...details]) {
       await page.goto(`${origin}/${path}`)
-      await page.locator('main h1').waitFor({ timeout: 20_000 })
-      await page.locator('.loading').waitFor({ state: 'detached', timeout: 20_000 })
+      await page.locator('main h1').waitFor()
+      await page.locator('.loading').waitFor({ state: 'detached' })
       for (const colorScheme of themes) {
         await page.emulateMedia({ colorScheme })
         for (const finding of await axe(page)) found.push(`${path}, ${colorScheme}: ${finding}`)

@@ -36,6 +36,7 @@ const expected: [SluiceErrorCode, number][] = [
   ['SCHEMA_MISSING', 4],
   ['SCHEMA_BEHIND', 4],
   ['SCHEMA_AHEAD', 4],
+  ['SCHEMA_FOREIGN', 4],
   ['OPERATION_STATE', 6],
   ['CARVE_NOT_INDEXED', 6],
   ['PLAN_SCANS', 6],

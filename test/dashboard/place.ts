@@ -6,14 +6,16 @@ import { z } from 'zod'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { jobProfile } from '../support/jobs.ts'
 
-/** Slow enough to be watched, quick enough to be waited for. */
+/** How long each sub-batch takes: quick enough to be waited for, unless a test has to see it at work. */
+export const counting = { subBatchMs: 20 }
+
 export const countUp = defineOperation({
   name: 'count-up',
   table: 'counters',
   batchSize: 200,
   subBatchSize: 20,
   perform: async ({ batch }) => {
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, counting.subBatchMs))
     return batch.update(sql`n = n + 1`)
   },
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
+import { postgresUpkeep } from '../../src/targets/postgres/upkeep.ts'
 import { VacuumCare } from '../../src/governor/vacuum-care.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -108,7 +109,7 @@ test('what two find out at the same moment is said once', async () => {
   const limits = { statementMs: 10_000, lockMs: 1_000, idleInTransactionMs: 10_000 }
   await using database = await openDatabase({ url: db.workerUrl, schema: 'sluice', workSize: 1, timeouts: limits })
   const said: string[] = []
-  const care = new VacuumCare({ database, warn: (what) => said.push(what) })
+  const care = new VacuumCare({ upkeep: postgresUpkeep(database), warn: (what) => said.push(what) })
   await Promise.all([care.keepEnd('public.counters', 'one'), care.keepEnd('public.counters', 'other')])
   expect(said).toEqual(['leaves vacuum as it is'])
 })

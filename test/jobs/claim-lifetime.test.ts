@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
-import { Attempt } from '../../src/jobs/attempt.ts'
+import { Attempt, endingOf } from '../../src/jobs/attempt.ts'
 import { Completer } from '../../src/jobs/completer.ts'
-import { JobLost, runInTransaction } from '../../src/jobs/transactional.ts'
+import { JobLost, type Ending } from '../../src/jobs/ending.ts'
+import type { JobQueue } from '../../src/jobs/queue.ts'
 import { watchClaims } from '../../src/jobs/watch.ts'
 import type { Database } from '../../src/store/database.ts'
 import { claim, unclaim } from '../../src/store/jobs/claim.ts'
@@ -11,7 +12,7 @@ import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { drained, jobWorker, startedWorker, withLedger } from '../support/jobs.ts'
 import { claimByHand } from './claim-by-hand.ts'
-import { openStore, patient } from './store-by-hand.ts'
+import { openStore, patient, queueOn, workerOf } from './store-by-hand.ts'
 
 const plain = defineJob({ name: 'plain', perform: () => undefined })
 const workerId = crypto.randomUUID()
@@ -59,10 +60,14 @@ test('a transactional job that was taken over before its turn does not begin', a
   await unclaim(database.control, { claimIds: ['1'] })
   await claimByHand(db.workerUrl, 2)
   let begun = false
-  const work = async (): Promise<void> => void (begun = true)
+  const work = async (): Promise<Ending> => {
+    begun = true
+    return endingOf(undefined, attempt, 0)
+  }
 
-  const tools = { database, telemetry: new Telemetry(), workerId }
-  await expect(runInTransaction(tools, attempt, work)).rejects.toBeInstanceOf(JobLost)
+  const held = { id: attempt.job.id, claimId: attempt.claimId, name: 'plain', sinceMs: 0 }
+  const worker = workerOf([plain], { workerId })
+  await expect(queueOn(database).transact(worker, held, work)).rejects.toBeInstanceOf(JobLost)
 
   expect(begun).toBe(false)
 })
@@ -73,12 +78,13 @@ test('a claim outlives each of its jobs but the last', async () => {
   await using database = await openStore(db)
   for (let n = 0; n < 2; n++) await client.jobs.enqueue(plain)
   const attempts = await attemptsOf(db, database)
-  const quiet = { onAdmitted: () => undefined, onSettled: () => undefined }
-  const completer = new Completer({ database, telemetry: new Telemetry(), workerId, ...quiet })
-  completer.opened('1', attempts.length)
+  const worker = workerOf([plain], { workerId })
+  const completer = new Completer({ queue: queueOn(database), worker, telemetry: new Telemetry() })
+  completer.opened({ claimId: '1', jobs: attempts.map(({ job }) => job) })
   const claims: number[] = []
   for (const { job } of attempts) {
-    const ending = { kind: 'completed', id: job.id, claimId: '1', waitMs: 0, runMs: 0, member: false } as const
+    const proof = { id: job.id, claimId: '1' }
+    const ending = { kind: 'completed', ...proof, waitMs: 0, runMs: 0, member: false, keyed: false } as const
     completer.end(attempts[0] ?? expect.unreachable(), ending)
     await completer.drained(new AbortController().signal)
     claims.push(await db.value('select count(*)::int from sluice.job_claim'))
@@ -97,15 +103,17 @@ test('a handler whose job was taken over is told to stop', async () => {
   // Only what has run for a while is asked about.
   for (const attempt of [taken, kept]) attempt.since = performance.now() - 60_000
   const over = new AbortController()
-  const asked = {
-    schema: 'sluice',
-    async query(text: string, values: unknown[]) {
-      over.abort()
-      return database.control.query(text, values)
+  const queue = queueOn(database)
+  const asked: JobQueue = Object.create(queue, {
+    look: {
+      value: async (...asking: Parameters<JobQueue['look']>) => {
+        over.abort()
+        return queue.look(...asking)
+      },
     },
-  }
+  }) as JobQueue
 
-  await watchClaims(new Set([taken, kept]), { control: asked, signal: over.signal })
+  await watchClaims(new Set([taken, kept]), { queue: asked, worker: workerOf([plain]), signal: over.signal })
 
   expect(taken.stop.reason).toBeInstanceOf(JobLost)
   expect(kept.stop.reason).toBeUndefined()

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { defineJob, snooze, type JobDefinition } from '../../src/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { drained, jobWorker, openClient, startedWorker } from '../support/jobs.ts'
+import { drained, openClient, startedWorker } from '../support/jobs.ts'
 import { args, inOrder, lot, mostAtOnce, withSpans, type Args } from './spans.ts'
 
 function recording(db: TestDatabase, limit: number, ms = 15): JobDefinition<Args> {
@@ -95,17 +95,6 @@ describe('jobs of a key', () => {
     expect(await worker.jobs.get(far.id)).toMatchObject({ state: 'scheduled', key: 'a' })
     await worker.jobs.run(far.id)
     await worker.events.event('job.finished', { nth: 11 })
-  })
-
-  test('that wait behind others are shown as blocked, and go on when the one before them is cancelled', async () => {
-    await using db = await withSpans(await testDatabase())
-    const keyed = recording(db, 1)
-    await using idle = jobWorker(db, [keyed])
-    const [first, second] = await idle.jobs.enqueueMany(keyed, lot('a', 2))
-    expect(await idle.jobs.get(first?.id ?? 0)).toMatchObject({ state: 'waiting', key: 'a' })
-    expect(await idle.jobs.get(second?.id ?? 0)).toMatchObject({ state: 'blocked', key: 'a' })
-    await idle.jobs.cancel(first?.id ?? 0)
-    expect(await idle.jobs.get(second?.id ?? 0)).toMatchObject({ state: 'waiting' })
   })
 
   test('are let in when they were enqueued in a transaction with an old snapshot', async () => {

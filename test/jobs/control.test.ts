@@ -94,14 +94,6 @@ describe('retry', () => {
 })
 
 describe('run, discard and cancel', () => {
-  test('a scheduled job may run now', async () => {
-    await using db = await testDatabase()
-    await using worker = await startedWorker(db, [noop])
-    const { id } = await worker.jobs.enqueue(noop, { n: 1 }, { in: '1d' })
-    expect(await worker.jobs.run(id)).toMatchObject({ id, name: 'noop' })
-    expect(await worker.events.event('job.finished')).toMatchObject({ jobId: id })
-  })
-
   test('a waiting job is discarded or cancelled at once, with the reason', async () => {
     await using db = await testDatabase()
     await using worker = jobWorker(db, [noop])

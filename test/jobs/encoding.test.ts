@@ -1,6 +1,8 @@
 // Errors and reasons with characters that the database cannot store: what happened must be written down all the same.
+// Text that a caller gives is refused with a code instead: nobody may change what a user has written.
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import {
   cancel,
   defineJob,
@@ -11,7 +13,6 @@ import {
   Sluice,
   type JobDefinition,
 } from '../../src/index.ts'
-import { z } from 'zod'
 import { jobProfile } from '../support/jobs.ts'
 import { latinDatabase } from '../support/latin.ts'
 import { until } from '../support/wait.ts'
@@ -107,19 +108,6 @@ test('a member of a batch of jobs whose error cannot be stored as it is dies and
 
   expect(await at.sluice.batches.get(id)).toMatchObject({ succeeded: 1, failed: 1 })
   expect(await at.value('select outcome from sluice.job_dead')).toBe('dead')
-})
-
-test('what a caller gives and the database cannot store is refused, and nobody else with it', async () => {
-  const plain = defineJob({ name: 'plain', perform: () => undefined })
-  await using at = await latinWorker([plain])
-
-  const results = await Promise.allSettled([
-    at.sluice.jobs.enqueue(plain, undefined, { tags: ['a'] }),
-    at.sluice.jobs.enqueue(plain, undefined, { tags: ['тег'] }),
-    at.sluice.jobs.enqueue(plain, undefined, { tags: ['b'] }),
-  ])
-
-  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
 
 test('text that the database cannot store is refused with a code, and takes no other call with it', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { drained, jobWorker, liveJobs, startedWorker } from '../support/jobs.ts'
+import { jobWorker, liveJobs, startedWorker } from '../support/jobs.ts'
 
 const greet = defineJob({ name: 'greet', args: z.object({ n: z.number().int() }), perform: () => undefined })
 
@@ -82,22 +82,6 @@ test('a job waits for so long, or until a moment, by the clock of the database',
   const soon = await worker.jobs.enqueue(greet, { n: 4 }, { in: '300ms' })
   expect(await worker.events.event('job.finished', { nth: 2 })).toMatchObject({ jobId: soon.id })
   expect(await liveJobs(db)).toBe(2)
-})
-
-test('one at a time, jobs start by priority, and in the order of their enqueueing within it', async () => {
-  await using db = await testDatabase()
-  const order: number[] = []
-  const note = defineJob({
-    name: 'note',
-    args: z.object({ n: z.number() }),
-    perform: ({ args }) => void order.push(args.n),
-  })
-  await using worker = jobWorker(db, [note], { concurrency: 1 })
-  const priorities = ['low', 'normal', 'high', 'low', 'normal', 'high'] as const
-  for (const [n, priority] of priorities.entries()) await worker.jobs.enqueue(note, { n }, { priority })
-  await worker.sluice.start()
-  await drained(db)
-  expect(order).toEqual([2, 5, 1, 4, 0, 3])
 })
 
 describe('callers at the same time', () => {

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import { defineJob, snooze } from '../../src/index.ts'
 import { isRecorded } from '../../src/jobs/attempt.ts'
-import { Claims } from '../../src/jobs/claims.ts'
-import { Registry } from '../../src/runtime/registry.ts'
 import { onConnection, type StoreConnection } from '../../src/store/connection.ts'
+import { Claimer } from '../../src/store/jobs/claimer.ts'
 import { busyQueues } from '../../src/store/jobs/claim.ts'
 import { admit } from '../../src/store/jobs/enqueue.ts'
 import { admitWaiting } from '../../src/store/jobs/rescue.ts'
-import { attemptsOf, findJob } from '../../src/store/jobs/views.ts'
+import { lookAfter } from '../../src/store/inbox-chores.ts'
+import { attemptsOf, deadAmong, findJob } from '../../src/store/jobs/views.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { jobWorker, openClient, startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
-import { openStore } from './store-by-hand.ts'
+import { openStore, takenBy, workerOf } from './store-by-hand.ts'
 
 const plain = defineJob({ name: 'plain', perform: () => undefined })
 
@@ -119,20 +119,18 @@ test('a claim looks into a few queues, however many there are', async () => {
   await withQueues(db, 1_000)
   const queues = ['tenant-3', 'tenant-500', 'tenant-999']
   const enqueued = await Promise.all(queues.map((queue) => client.jobs.enqueue(plain, undefined, { queue })))
-  const claims = new Claims({ database, registry: new Registry('job', [plain]), weights: undefined })
-  await claims.open()
+  const claimer = new Claimer(database, workerOf([plain]))
+  await claimer.open()
   const looked: number[] = []
-  claims.speakOn({
+  claimer.sendOn({
     schema: 'sluice',
     query(text, values) {
       looked.push((values[3] as number[]).length)
       return database.control.query(text, values)
     },
   })
-  const got: number[] = []
-  const order = { workerId: crypto.randomUUID(), limit: 10, free: 10, suspects: 1, hinted: true }
 
-  await claims.take(order, ({ jobs }) => got.push(...jobs.map(({ id }) => id)))
+  const { ids: got } = await takenBy(claimer, { limit: 10, free: 10, suspects: 1, hinted: true })
 
   expect(got.toSorted((a, b) => a - b)).toEqual(enqueued.map(({ id }) => id).toSorted((a, b) => a - b))
   expect(looked).toEqual([3])
@@ -224,6 +222,40 @@ test('whoever looks at a job that has ended locks the days around its end', asyn
 
   // Three looks of a week, of which each lets go of its locks outside of this transaction.
   expect(held).toBeLessThan(220)
+})
+
+test('whoever looks after messages locks none of the days of dead jobs while their jobs are alive', async () => {
+  await using db = await testDatabase()
+  await withDays(db)
+
+  const held = await counted(db, locks, (connection) =>
+    lookAfter(connection, { name: 'orders', after: { at: '-infinity', id: 0 }, ageMs: 1, limit: 10 }),
+  )
+
+  expect(held).toBeLessThan(60)
+})
+
+const daysAgo = (days: number): Date => new Date(Date.now() - days * 86_400_000)
+
+test('the dead among some jobs are found a week of days at a time', async () => {
+  await using db = await testDatabase()
+  await using client = jobWorker(db, [plain])
+  await withDays(db)
+  const enqueued = await client.jobs.enqueueMany(plain, [undefined, undefined, undefined, undefined])
+  const ids = enqueued.map(({ id }) => id)
+  for (const id of ids.slice(0, 3)) await client.jobs.cancel(id)
+  for (const [nth, days] of [20, 5].entries())
+    await db.query(`update sluice.job_dead set finished_at = finished_at - $2 * interval '1 day' where id = $1`, [
+      ids[nth],
+      days,
+    ])
+  await using store = await openStore(db)
+
+  expect(await deadAmong(store.control, { ids, since: daysAgo(30) })).toEqual(new Set(ids.slice(0, 3)))
+  expect(await deadAmong(store.control, { ids, since: daysAgo(10) })).toEqual(new Set(ids.slice(1, 3)))
+  const held = await counted(db, locks, (connection) => deadAmong(connection, { ids, since: daysAgo(6) }))
+  // Of some 460: a week of days, and those made ahead.
+  expect(held).toBeLessThan(120)
 })
 
 test('of ten thousand snoozes of a job some dozens are recorded', () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { Claims } from '../../src/jobs/claims.ts'
+import { Claimer } from '../../src/store/jobs/claimer.ts'
 import {
   groupOf,
   HintWindow,
@@ -11,13 +11,12 @@ import {
   readHint,
   waitIn,
   type Hint,
-} from '../../src/jobs/hints.ts'
+} from '../../src/store/jobs/hints.ts'
 import { defineJob } from '../../src/index.ts'
-import { Registry } from '../../src/runtime/registry.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { jobWorker, openClient, startedWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
-import { openStore } from './store-by-hand.ts'
+import { openStore, takenBy, workerOf } from './store-by-hand.ts'
 
 describe('what a notification says', () => {
   test.for([
@@ -230,24 +229,23 @@ test('a look tells the others whether it has left anything, if it knows', async 
   await using db = await testDatabase()
   await using client = jobWorker(db, [counted])
   await using database = await openStore(db)
-  const registry = new Registry('job', [counted])
   const told: Hint[] = []
-  const opened = async (workers: number): Promise<Claims> => {
+  const opened = async (workers: number): Promise<Claimer> => {
     await db.query('delete from sluice.worker')
     await db.query(otherWorkers, [workers])
-    const claims = new Claims({ database, registry, weights: undefined })
-    await claims.open()
-    claims.speakOn({
+    const claimer = new Claimer(database, workerOf([counted]))
+    await claimer.open()
+    claimer.sendOn({
       schema: 'sluice',
       query(text, values) {
         if (text.includes('pg_notify')) told.push(readHint(String(values[0])))
         return database.control.query(text, values)
       },
     })
-    return claims
+    return claimer
   }
-  const order = { workerId: crypto.randomUUID(), limit: 2, free: 2, suspects: 1, hinted: true }
-  const look = async (claims: Claims): Promise<string> => (await claims.take(order, () => undefined)).left
+  const order = { limit: 2, free: 2, suspects: 1, hinted: true }
+  const look = async (claimer: Claimer): Promise<string> => (await takenBy(claimer, order)).left
   const two = await opened(2)
   await client.jobs.enqueueMany(counted, [{ n: 1 }, { n: 2 }, { n: 3 }])
 
@@ -270,9 +268,8 @@ test('a look tells the others whether it has left anything, if it knows', async 
 test('a worker serves the queues that it is given, and ours', async () => {
   await using db = await testDatabase()
   await using database = await openStore(db)
-  const registry = new Registry('job', [counted])
-  const mail = new Claims({ database, registry, weights: { mail: 1 } })
-  const all = new Claims({ database, registry, weights: undefined })
+  const mail = new Claimer(database, workerOf([counted], { weights: { mail: 1 } }))
+  const all = new Claimer(database, workerOf([counted]))
   expect([['mail', 'other'], ['other'], ['sluice'], undefined].map(mail.serves)).toEqual([true, false, true, true])
   expect([['other'], undefined].map(all.serves)).toEqual([true, true])
 })

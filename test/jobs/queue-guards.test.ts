@@ -19,19 +19,6 @@ async function withRate(db: TestDatabase): Promise<number> {
 const tokens = (db: TestDatabase): Promise<number> =>
   db.value(`select floor(tokens)::int from sluice.queue where name = 'api'`)
 
-test('a worker takes nothing from a paused queue, and from the others it does', async () => {
-  await using db = await testDatabase()
-  await using client = jobWorker(db, [plain])
-  await using database = await openStore(db)
-  await client.jobs.enqueue(plain, undefined, { queue: 'shop' })
-  await client.sluice.queues.pause('shop')
-  const { id } = await client.jobs.enqueue(plain)
-
-  const take = await takerOf(database, [plain])
-
-  expect(await take()).toEqual([id])
-})
-
 test('a queue with a rate grants the tokens that it has, and then none', async () => {
   await using db = await testDatabase()
   await using database = await openStore(db)

@@ -2,9 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
+import type { JobQueue } from '../../src/jobs/queue.ts'
+import { Queues } from '../../src/jobs/queues.ts'
+import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import { testDatabase } from '../support/database.ts'
 import { claimForTheDead, drained, jobWorker, liveJobs, startedWorker, type JobWorker } from '../support/jobs.ts'
 import { until } from '../support/wait.ts'
+import { openStore, queueOn } from './store-by-hand.ts'
 
 const numbered = z.object({ n: z.number() })
 const many = (length: number): { n: number }[] => Array.from({ length }, (_, n) => ({ n }))
@@ -21,18 +25,6 @@ async function refreshed({ jobs, events }: JobWorker): Promise<void> {
   }
 }
 
-test('a worker takes jobs from the queues that it names, and from no others', async () => {
-  await using db = await testDatabase()
-  await using worker = await startedWorker(db, [noop], { queues: ['mine', 'ours'] })
-  await worker.jobs.enqueueMany(noop, many(5), { queue: 'theirs' })
-  await worker.jobs.enqueueMany(noop, many(5), { queue: 'mine' })
-  await worker.jobs.enqueueMany(noop, many(5), { queue: 'ours' })
-  await worker.events.event('job.finished', { nth: 10 })
-  expect(await liveJobs(db)).toBe(5)
-  await using other = await startedWorker(db, [noop], { queues: ['theirs'] })
-  await other.events.event('job.finished', { nth: 5 })
-})
-
 test('a worker that names none finds a queue that is made later', async () => {
   await using db = await testDatabase()
   await using worker = await startedWorker(db, [noop])
@@ -40,6 +32,23 @@ test('a worker that names none finds a queue that is made later', async () => {
   await worker.events.event('job.finished')
   await worker.jobs.enqueue(noop, { n: 2 }, { queue: 'brand-new' })
   expect(await worker.events.event('job.finished', { nth: 2 })).toMatchObject({ queue: 'brand-new' })
+})
+
+test('a queue that is made between two looks is paused, and not denied', async () => {
+  await using db = await testDatabase()
+  await using client = jobWorker(db, [noop])
+  await using store = await openStore(db)
+  const queue = queueOn(store)
+  // It is enqueued in for the first time just before the list of queues is read.
+  const read: JobQueue['read'] = async (what, query) => {
+    if (what === 'queues') await client.jobs.enqueue(noop, { n: 1 }, { queue: 'late' })
+    return queue.read(what, query)
+  }
+  const between = new Proxy(queue, { get: (of, name) => (name === 'read' ? read : Reflect.get(of, name).bind(of)) })
+
+  await new Queues({ queue: between, telemetry: new Telemetry() }).pause('late')
+
+  expect(await client.sluice.queues.list()).toMatchObject([{ name: 'late', paused: true }])
 })
 
 test('a heavier queue is served more often, and a lighter one all the same', async () => {

@@ -9,7 +9,7 @@ import { onClient, testDatabase, type TestDatabase } from '../support/database.t
 import { EventLog } from '../support/events.ts'
 import { claimedJobs, jobWorker, openClient } from '../support/jobs.ts'
 import { claimByHand } from './claim-by-hand.ts'
-import { openStore } from './store-by-hand.ts'
+import { openStore, queueOn, workerOf } from './store-by-hand.ts'
 
 const plain = defineJob({ name: 'plain', perform: () => undefined })
 const keyed = defineJob({ name: 'keyed', concurrency: { limit: 1, key: () => 'k' }, perform: () => undefined })
@@ -47,17 +47,6 @@ test('a sweep frees nothing of a worker that gives signs of life', async () => {
   await withDeadWorker(db)
   await db.query(`insert into sluice.worker (id, host, pid, version, operations)
     select worker_id, 'here', 1, '0', '{}' from sluice.job_claim`)
-
-  expect(await rescueJobs(store.control, { leaseMs })).toEqual([])
-
-  expect(await claimedJobs(db)).toBe(2)
-})
-
-test('a sweep frees nothing that was claimed a moment ago', async () => {
-  await using db = await testDatabase()
-  await using store = await openStore(db)
-  await withDeadWorker(db)
-  await db.query('update sluice.job_claim set claimed_at = clock_timestamp()')
 
   expect(await rescueJobs(store.control, { leaseMs })).toEqual([])
 
@@ -116,10 +105,23 @@ test('a sweep of a worker frees, isolates and lets in', async () => {
   const events = new EventLog()
   telemetry.onAny((event) => events.push(event))
   const over = new AbortController()
+  const worker = workerOf([keyed])
+  const kept = { keepDays: 7, keepDeadDays: 7 }
 
-  // It is woken for the jobs that were freed, and this round is the last then.
-  const wake = (): void => over.abort()
-  await keepJobs({ database, telemetry, leaseMs, keepDays: 7, keepDeadDays: 7, signal: over.signal, wake })
+  const keeping = keepJobs({
+    queue: queueOn(database, telemetry),
+    worker,
+    telemetry,
+    leaseMs,
+    kept,
+    signal: over.signal,
+  })
+  await events.event('job.quarantined')
+  over.abort()
+  await keeping
+
+  // It is woken for the jobs that were freed.
+  expect(worker.hint.notified).toBe(true)
 
   expect(new Set(events.payloads('job.rescued').map(({ jobId }) => jobId))).toEqual(new Set([first, second]))
   expect(events.payloads('job.quarantined').map(({ jobId }) => jobId)).toEqual([first])

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
 import type { StoreConnection } from '../../src/store/connection.ts'
+import type { JobClaim } from '../../src/jobs/ending.ts'
 import { unclaim } from '../../src/store/jobs/claim.ts'
 import { watchRunning } from '../../src/store/jobs/rescue.ts'
-import { bury, complete, completedBy, held, postpone, type JobClaim } from '../../src/store/jobs/settle.ts'
+import { bury, complete, completedBy, held, postpone } from '../../src/store/jobs/settle.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { jobWorker } from '../support/jobs.ts'
 import { claimByHand } from './claim-by-hand.ts'
@@ -17,7 +18,8 @@ type Ids = Promise<number[]>
 /** What a worker does to a job that it holds, and the ids that the database gives back. */
 const transitions = {
   complete: async (store: StoreConnection, claim: JobClaim): Ids =>
-    (await complete(store, { done: [{ ...claim, waitMs: 0, runMs: 0, member: false }], emptyClaims: [] })).ids,
+    (await complete(store, { done: [{ ...claim, waitMs: 0, runMs: 0, member: false, keyed: false }], emptyClaims: [] }))
+      .ids,
   postpone: async (store: StoreConnection, claim: JobClaim): Ids => {
     const setback = { ...claim, verdict: 'release', reason: 'r', delayMs: 0, counts: false, runMs: 0 } as const
     return idsOf(await postpone(store, { setbacks: [{ ...setback, error: null, tries: null }], workerId }))
@@ -40,22 +42,6 @@ const everything = (db: TestDatabase): Promise<unknown> =>
     (select jsonb_agg(a) from sluice.job_attempt a), (select jsonb_agg(l) from sluice.job_lock l))`)
 
 const verbs = Object.keys(transitions) as (keyof typeof transitions)[]
-
-test.each(verbs)('a stale worker cannot %s a job that another worker has claimed since', async (verb) => {
-  await using db = await testDatabase()
-  await using client = jobWorker(db, [once])
-  await using store = await openStore(db)
-  const { id } = await client.jobs.enqueue(once)
-  await claimByHand(db.workerUrl, 1)
-  await unclaim(store.control, { claimIds: ['1'] })
-  expect((await claimByHand(db.workerUrl, 2)).ids).toEqual([id])
-  const before = await everything(db)
-
-  expect(await transitions[verb](store.control, { id, claimId: '1' })).toEqual([])
-
-  expect(await everything(db)).toEqual(before)
-  expect(await transitions[verb](store.control, { id, claimId: '2' })).toEqual([id])
-})
 
 test.each(verbs)('a worker whose claim is gone cannot %s a new job on the list of another', async (verb) => {
   await using db = await testDatabase()

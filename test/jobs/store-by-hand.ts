@@ -1,7 +1,10 @@
 import type { JobDefinition } from '../../src/index.ts'
-import { Claims } from '../../src/jobs/claims.ts'
-import { Registry } from '../../src/runtime/registry.ts'
+import type { Claimed, ClaimOrder, KnownJob, QueueWorker } from '../../src/jobs/queue.ts'
+import { Condition } from '../../src/std/condition.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
+import { Claimer } from '../../src/store/jobs/claimer.ts'
+import { PostgresQueue } from '../../src/store/jobs/postgres-queue.ts'
+import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from '../support/database.ts'
 
 /** Longer than any test waits for a lock by intention. */
@@ -18,17 +21,34 @@ export async function openStore({ workerUrl }: TestDatabase, url = workerUrl): P
   return openDatabase({ url, schema: 'sluice', workSize: 2, timeouts })
 }
 
+/** A worker that knows these jobs, as a queue sees it. */
+export function workerOf(jobs: readonly KnownJob[], more: Partial<QueueWorker> = {}): QueueWorker {
+  return { workerId: crypto.randomUUID(), jobs, weights: undefined, idle: false, hint: new Condition(), ...more }
+}
+
+/** The queue of a database, for tests that call it themselves. */
+export function queueOn(database: Database, telemetry = new Telemetry()): PostgresQueue {
+  return new PostgresQueue({ database: async () => database, telemetry })
+}
+
+/** One look for jobs: what it claimed, and what it left. */
+export async function takenBy(
+  claimer: Claimer,
+  order: ClaimOrder,
+): Promise<{ claims: Claimed[]; ids: number[]; left: string }> {
+  const claims: Claimed[] = []
+  const taking = claimer.take(order)
+  let next = await taking.next()
+  for (; next.done !== true; next = await taking.next()) claims.push(next.value)
+  return { claims, ids: claims.flatMap(({ jobs }) => jobs.map(({ id }) => id)), left: next.value }
+}
+
 /** Takes jobs as a worker does, and does nothing with them. */
 export async function takerOf(
   database: Database,
   jobs: JobDefinition[],
 ): Promise<(limit?: number) => Promise<number[]>> {
-  const claims = new Claims({ database, registry: new Registry('job', jobs), weights: undefined })
-  await claims.open()
-  const order = { workerId: crypto.randomUUID(), suspects: 1, hinted: false }
-  return async (limit = 10) => {
-    const taken: number[] = []
-    await claims.take({ ...order, limit, free: limit }, ({ jobs: some }) => taken.push(...some.map(({ id }) => id)))
-    return taken
-  }
+  const claimer = new Claimer(database, workerOf(jobs))
+  await claimer.open()
+  return async (limit = 10) => (await takenBy(claimer, { limit, free: limit, suspects: 1, hinted: false })).ids
 }

@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
 import { Attempt, endingOf } from '../../src/jobs/attempt.ts'
-import { Claims } from '../../src/jobs/claims.ts'
 import { Completer } from '../../src/jobs/completer.ts'
-import { Registry } from '../../src/runtime/registry.ts'
 import type { Database } from '../../src/store/database.ts'
+import { Claimer } from '../../src/store/jobs/claimer.ts'
 import { takeTokens } from '../../src/store/jobs/claim.ts'
 import { signal } from '../patterns/inbox/ground.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { EventLog } from '../support/events.ts'
 import { jobWorker, liveJobs, openClient, shortLease, startedWorker } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
-import { openStore } from './store-by-hand.ts'
+import { openStore, queueOn, takenBy, workerOf } from './store-by-hand.ts'
 
 const plain = defineJob({ name: 'plain', perform: () => undefined })
 const limited = defineJob({ name: 'limited', queue: 'slow', perform: () => undefined })
 const workerId = crypto.randomUUID()
-const order = { workerId, limit: 10, free: 10, suspects: 1, hinted: false }
+const order = { limit: 10, free: 10, suspects: 1, hinted: false }
 
-async function claimsOn(database: Database): Promise<Claims> {
-  const claims = new Claims({ database, registry: new Registry('job', [plain]), weights: undefined })
-  await claims.open()
-  return claims
+async function claimerOn(database: Database): Promise<Claimer> {
+  const claimer = new Claimer(database, workerOf([plain], { workerId }))
+  await claimer.open()
+  return claimer
 }
 
 /** A new job on the list of a claim that its worker has never heard of; no other claim is made at the same moment. */
@@ -64,25 +64,14 @@ test('a worker gives back what is claimed in its name and unknown to it', async 
   expect(await worker.events.event('warning')).toMatchObject({ message: expect.stringMatching(/Gave back 1 job/) })
 })
 
-test('a worker leaves the claims of others alone', async () => {
-  await using db = await testDatabase()
-  await using database = await openStore(db)
-  await strayFor(db, crypto.randomUUID())
-  const claims = await claimsOn(database)
-
-  expect(await claims.giveBackStrays(workerId, () => false)).toBe(0)
-
-  expect(await db.value('select count(*)::int from sluice.job_claim')).toBe(1)
-})
-
 test('a claim whose answer is on its way is no stray', async () => {
   await using db = await testDatabase()
   await using client = jobWorker(db, [plain])
   await using database = await openStore(db)
   const { id } = await client.jobs.enqueue(plain)
-  const claims = await claimsOn(database)
+  const claimer = await claimerOn(database)
   const answered = signal()
-  claims.speakOn({
+  claimer.sendOn({
     schema: 'sluice',
     async query(text, values) {
       const result = await database.control.query(text, values)
@@ -90,15 +79,13 @@ test('a claim whose answer is on its way is no stray', async () => {
       return result
     },
   })
-  const got: number[] = []
-  const taking = claims.take(order, ({ jobs }) => got.push(...jobs.map((job) => job.id)))
+  const taking = takenBy(claimer, order)
   await until('the server has claimed', async () => db.value('select count(*) = 1 from sluice.job_claim'))
 
-  expect(await claims.giveBackStrays(workerId, () => false)).toBe(0)
+  expect(await claimer.giveBackStrays(new Set())).toBe(0)
 
   answered.give()
-  await taking
-  expect(got).toEqual([id])
+  expect((await taking).ids).toEqual([id])
   expect(await db.value('select count(*)::int from sluice.job_claim')).toBe(1)
 })
 
@@ -107,30 +94,29 @@ test('a claim is no stray until the ending of its last job is written', async ()
   await using client = jobWorker(db, [plain])
   await using database = await openStore(db)
   const { id } = await client.jobs.enqueue(plain)
-  const claims = await claimsOn(database)
-  const settled: boolean[] = []
-  const onSettled = (_attempt: Attempt, _ending: unknown, kept: boolean): void => void settled.push(kept)
+  const claimer = await claimerOn(database)
   const telemetry = new Telemetry()
-  const completer = new Completer({ database, telemetry, workerId, onAdmitted: () => undefined, onSettled })
-  const attempts: Attempt[] = []
-  await claims.take(order, ({ claimId, jobs, clockMs }) => {
-    completer.opened(claimId, jobs.length)
-    const origin = { claimId, definition: plain, queue: 'default', now: Date.now(), clockMs }
-    attempts.push(...jobs.map((job) => new Attempt(job, origin)))
-  })
-  const [attempt = expect.unreachable()] = attempts
+  const events = new EventLog()
+  telemetry.onAny((event) => events.push(event))
+  const worker = workerOf([plain], { workerId })
+  const completer = new Completer({ queue: queueOn(database), worker, telemetry })
+  const [claimed = expect.unreachable()] = (await takenBy(claimer, order)).claims
+  completer.opened(claimed)
+  const { claimId, jobs, clockMs } = claimed
+  const origin = { claimId, definition: plain, queue: 'default', now: Date.now(), clockMs }
+  const [attempt = expect.unreachable()] = jobs.map((job) => new Attempt(job, origin))
   await using other = await openClient(db.url)
   await other.query('begin')
   await other.query('select from sluice.job where id = $1 for update', [id])
   completer.end(attempt, endingOf(undefined, attempt, 1))
   await until('the ending waits', async () => isWaiting(db, '%complete_jobs%'))
 
-  expect(await claims.giveBackStrays(workerId, (claimId) => completer.holds(claimId))).toBe(0)
+  expect(await claimer.giveBackStrays(completer)).toBe(0)
 
   await other.query('commit')
   await completer.drained(AbortSignal.timeout(60_000))
-  expect(settled).toEqual([true])
-  expect(completer.holds(attempt.claimId)).toBe(false)
+  expect(events.count('job.finished')).toBe(1)
+  expect(completer.has(attempt.claimId)).toBe(false)
 })
 
 test('a queue whose tokens were counted by a clock ahead of ours grants none, and no less', async () => {

@@ -50,7 +50,10 @@ test('of two transactions that take over an expired unique key at once one gets 
 /** The statements that end a job. */
 const endings = {
   completes: async (store: StoreConnection, id: number): Promise<unknown> =>
-    complete(store, { done: [{ id, claimId: '1', waitMs: 0, runMs: 0, member: false }], emptyClaims: [] }),
+    complete(store, {
+      done: [{ id, claimId: '1', waitMs: 0, runMs: 0, member: false, keyed: false }],
+      emptyClaims: [],
+    }),
   buries: async (store: StoreConnection, id: number): Promise<unknown> => {
     const burial = { id, claimId: '1', outcome: 'dead', reason: 'r', error: null, runMs: 0 } as const
     return bury(store, { burials: [burial], workerId: crypto.randomUUID() })

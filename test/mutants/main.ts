@@ -95,7 +95,9 @@ async function judgeOnce(mutant: Mutant, server: string): Promise<Verdict> {
 
 /** A bug in the schema, or in who may do what with it, needs a template of its own. */
 function needsTemplate({ edits }: Mutant): boolean {
-  return edits.some(({ file }) => file.endsWith('.sql') || file === 'src/store/grants.ts')
+  return edits.some(
+    ({ file }) => file.endsWith('.sql') || ['src/store/grants.ts', 'src/store/rights.ts'].includes(file),
+  )
 }
 
 interface Report {

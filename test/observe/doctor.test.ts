@@ -9,7 +9,7 @@ import {
   serverFinding,
   skewFinding,
 } from '../../src/observe/doctor.ts'
-import { rightsOf } from '../../src/store/grants.ts'
+import { rightsOf } from '../../src/store/rights.ts'
 import { missingRights } from '../../src/store/server.ts'
 import { run, withDatabase } from '../support/cluster.ts'
 import { onClient, testDatabase } from '../support/database.ts'

@@ -1,7 +1,7 @@
 // A batch that begins asks the database some things before its first row: errors there have classes, too.
 import { expect, test } from 'vitest'
 import { expire } from '../../src/index.ts'
-import { runBatch } from '../../src/operations/run.ts'
+import { runBatch } from '../../src/operations/batch-loop.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { counters } from '../support/working.ts'

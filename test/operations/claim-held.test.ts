@@ -2,15 +2,16 @@ import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import { onClient } from '../support/database.ts'
 import { backfill, defineOperation } from '../../src/index.ts'
-import { runBatch } from '../../src/operations/run.ts'
-import { CheckpointMoved, ClaimLost, runSubBatch, type NextWindow } from '../../src/operations/sub-batch.ts'
+import { runBatch } from '../../src/operations/batch-loop.ts'
+import type { Stretch } from '../../src/targets/work.ts'
 import { rescue } from '../../src/store/batches.ts'
 import { openClient } from '../support/jobs.ts'
 import { counters } from '../support/working.ts'
 import { claimFirst } from './claimed.ts'
 
 const shape = { name: 'finish', table: 'counters', batchSize: 100, subBatchSize: 100 } as const
-const next: NextWindow = { window: { lower: null, upper: ['100'] }, rows: 100 }
+const end = ['100']
+const next: Stretch = { window: { lower: null, upper: ['100'] }, rows: 100 }
 const reached = 'select checkpoint, rows_seen::int, rows_changed::int from sluice.batch'
 
 test('a batch is not rescued while one of its sub-batches is open', async () => {
@@ -27,14 +28,14 @@ test('a batch is not rescued while one of its sub-batches is open', async () => 
   })
   await using claimed = await claimFirst(db, slow)
   await db.query(`update sluice.batch set lease_until = now() - interval '1 minute'`)
-  await runSubBatch(claimed.work, next)
+  await claimed.run.target.commit(claimed.work, { next, end })
   expect(rescued).toEqual([])
   expect(await db.query(reached)).toEqual([{ checkpoint: ['100'], rows_seen: 100, rows_changed: 100 }])
 })
 
 test.each([
-  ['a claim that is lost while external effects run moves no checkpoint', 'nonce = gen_random_uuid()', ClaimLost],
-  ['a checkpoint that moves while external effects run is not moved again', `checkpoint = '{7}'`, CheckpointMoved],
+  ['a claim that is lost while external effects run moves no checkpoint', 'nonce = gen_random_uuid()', 'lost'],
+  ['a checkpoint that moves while external effects run is not moved again', `checkpoint = '{7}'`, 'moved'],
 ])('%s', async (_, change, refusal) => {
   await using db = await counters(100)
   const callOut = defineOperation({
@@ -44,7 +45,7 @@ test.each([
   })
   await using claimed = await claimFirst(db, callOut)
   const before = change.startsWith('checkpoint') ? ['7'] : null
-  await expect(runSubBatch(claimed.work, next)).rejects.toThrow(refusal)
+  expect(await claimed.run.target.commit(claimed.work, { next, end })).toEqual({ kind: refusal })
   expect(await db.query(reached)).toEqual([{ checkpoint: before, rows_seen: 0, rows_changed: 0 }])
 })
 
@@ -57,7 +58,8 @@ test.each([
   await using db = await counters(100)
   await using claimed = await claimFirst(db, finish)
   const work = { ...claimed.work, inOne }
-  const stride = async (at: number): Promise<void> => void (await runSubBatch(work, { ...next, stride: { of: 4, at } }))
+  const stride = async (at: number): Promise<void> =>
+    void (await claimed.run.target.commit(work, { next: { ...next, stride: { of: 4, at } }, end }))
   await stride(0)
   expect(await db.query(reached)).toEqual([{ checkpoint: null, rows_seen: 0, rows_changed: 25 }])
   await stride(3)

@@ -1,10 +1,13 @@
 import type { OperationDefinition } from '../../src/index.ts'
-import { beginning } from '../../src/operations/batch-progress.ts'
-import type { BatchRun } from '../../src/operations/batch-run.ts'
-import { settledScope } from '../../src/operations/cut-off.ts'
+import { BatchPosition } from '../../src/operations/batch-position.ts'
+import type { BatchRun, Begun } from '../../src/operations/batch-run.ts'
+import { settledScope } from '../../src/targets/postgres/age-limit.ts'
 import { Cuts } from '../../src/operations/cuts.ts'
 import { Sizes } from '../../src/operations/sizes.ts'
-import type { SubBatchWork } from '../../src/operations/sub-batch.ts'
+import { BatchSizes } from '../../src/operations/batch-sizes.ts'
+import { Failures } from '../../src/operations/verdict.ts'
+import { postgresTarget } from '../../src/targets/postgres/target.ts'
+import type { Work } from '../../src/targets/work.ts'
 import { walkOf } from '../../src/operations/walk.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { openDatabase } from '../../src/store/database.ts'
@@ -17,7 +20,7 @@ import { ungoverned } from '../support/ungoverned.ts'
 /** A claimed batch in the hands of a test, which runs each of its steps by itself. */
 export interface Claimed extends AsyncDisposable {
   run: BatchRun
-  work: SubBatchWork
+  work: Work
   events: EventLog
 }
 
@@ -47,30 +50,31 @@ export async function claimFirst(
     stopping: never,
     ending: never,
     database,
+    target: postgresTarget(database),
     telemetry,
     governor: ungoverned,
     outcomes: { ok: () => undefined, isolated: () => undefined },
     sizes: new Sizes(),
-    cuts: new Cuts({ database, registry: new Registry('operation', [definition]), carveMs: 2_000 }),
+    cuts: new Cuts({
+      target: postgresTarget(database),
+      registry: new Registry('operation', [definition]),
+      carveMs: 2_000,
+    }),
     trusted: async () => undefined,
   }
   const bound = await definition.bind(operation.args)
   const startedAt = operation.created_text
-  const work: SubBatchWork = {
-    database,
+  const work: Work = {
     claim,
     operationId: operation.id,
     pass: batch.pass,
     walk,
-    scope: await settledScope(database.control, definition, { bound, startedAt }),
+    scope: await settledScope(database.control, { ...definition, bound, startedAt }),
     bound,
     isOpen: () => true,
     startedAt,
     leaseMs,
     signal: never,
-    resting: never,
-    end: batch.upper_key,
-    quarantined: [],
     inOne: false,
     mayKeepRows: false,
     leavesNone: false,
@@ -81,5 +85,15 @@ export async function claimFirst(
   return { run, work, events, [Symbol.asyncDispose]: () => database.close() }
 }
 
-/** Where the batch begins. */
-export const progressOf = ({ run }: Pick<Claimed, 'run'>): ReturnType<typeof beginning> => beginning(run)
+/** The batch as it is when it begins. */
+export function begunOf({ run: { batch, operation }, work }: Pick<Claimed, 'run' | 'work'>): Begun {
+  const most = operation.sub_batch_size
+  const sizes = { given: batch.sub_batch_size, most, found: undefined, lastLook: undefined }
+  return {
+    work,
+    position: new BatchPosition({ lower: batch.checkpoint, upper: batch.upper_key }, []),
+    sizes: new BatchSizes({ ...sizes, crashes: batch.crashes, verifies: false, isEmpty: false }),
+    failures: new Failures(),
+    resting: new AbortController().signal,
+  }
+}

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineOperation, sql, type OperationDefinition } from '../../src/index.ts'
-import { nextBeside } from '../../src/operations/batch-progress.ts'
+import { nextBeside } from '../../src/operations/far-end.ts'
 import type { Cuts } from '../../src/operations/cuts.ts'
 import type { Taken } from '../../src/operations/take.ts'
 import { walkOf } from '../../src/operations/walk.ts'

@@ -4,11 +4,14 @@ import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import { backfill, defineOperation, type OperationDefinition } from '../../src/index.ts'
 import { isolateRow } from '../../src/operations/isolate.ts'
-import { passOver, runSubBatch, type NextWindow } from '../../src/operations/sub-batch.ts'
+import type { Next } from '../../src/operations/batch-run.ts'
+import type { Target } from '../../src/targets/target.ts'
+import type { Outcome } from '../../src/targets/outcome.ts'
+import type { Stretch, Work } from '../../src/targets/work.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { counters } from '../support/working.ts'
-import { claimFirst, progressOf, type Claimed } from './claimed.ts'
+import { claimFirst, begunOf, type Claimed } from './claimed.ts'
 import { overOrWaiting } from '../support/locks.ts'
 
 const shape = { name: 'finish', table: 'counters', batchSize: 100, subBatchSize: 100 } as const
@@ -16,12 +19,15 @@ const finish = backfill({ ...shape, set: { done: sql`true` }, verify: false })
 let calls = 0
 const callOut = defineOperation({ ...shape, effects: 'external', perform: async () => void (calls += 1) })
 
-const next: NextWindow = { window: { lower: null, upper: ['100'] }, rows: 100 }
-const firstStride: NextWindow = { ...next, stride: { of: 2, at: 0 } }
+const next: Stretch = { window: { lower: null, upper: ['100'] }, rows: 100 }
+const firstStride: Stretch = { ...next, stride: { of: 2, at: 0 } }
+
+const commit = (target: Target, work: Work, stretch: Stretch): Promise<Outcome<object>> =>
+  target.commit(work, { next: stretch, end: ['100'] })
 
 interface Form {
   definition: OperationDefinition<undefined>
-  attempt: (claimed: Claimed) => Promise<unknown>
+  attempt: (claimed: Claimed) => Promise<Outcome<object> | { kind: Next }>
   /** What it leaves behind when nothing is in its way. */
   does: object
 }
@@ -32,40 +38,38 @@ const all = { changed: 100, seen: 100, transactions: 1 }
 const forms: Record<string, Form> = {
   'a sub-batch in one statement': {
     definition: finish,
-    attempt: ({ work }) => runSubBatch({ ...work, inOne: true }, next),
+    attempt: ({ run: { target }, work }) => commit(target, { ...work, inOne: true }, next),
     does: { ...nothing, ...all },
   },
   'a sub-batch in a transaction': {
     definition: finish,
-    attempt: ({ work }) => runSubBatch(work, next),
+    attempt: ({ run: { target }, work }) => commit(target, work, next),
     does: { ...nothing, ...all },
   },
   'a stride in one statement': {
     definition: finish,
-    attempt: ({ work }) => runSubBatch({ ...work, inOne: true }, firstStride),
+    attempt: ({ run: { target }, work }) => commit(target, { ...work, inOne: true }, firstStride),
     does: { ...nothing, changed: 50, transactions: 1 },
   },
   'a stride in a transaction': {
     definition: finish,
-    attempt: ({ work }) => runSubBatch(work, firstStride),
+    attempt: ({ run: { target }, work }) => commit(target, work, firstStride),
     does: { ...nothing, changed: 50, transactions: 1 },
   },
   'a sub-batch with external effects': {
     definition: callOut,
-    attempt: ({ work }) => runSubBatch(work, next),
+    attempt: ({ run: { target }, work }) => commit(target, work, next),
     does: { ...nothing, called: 1, seen: 100, transactions: 1 },
   },
   'passing over a window': {
     definition: finish,
-    attempt: ({ work }) => passOver(work, next, performance.now()),
+    attempt: ({ run: { target }, work }) => target.passOver(work, { ...next, began: performance.now() }),
     does: { ...nothing, seen: 100, transactions: 1 },
   },
   'quarantining a row': {
     definition: finish,
     async attempt(claimed) {
-      const progress = progressOf(claimed)
-      const found = await isolateRow(claimed.run, claimed.work, { progress, error: new RangeError('a bad row') })
-      if (found !== 'on') throw Object.assign(new Error(found), { name: found })
+      return { kind: await isolateRow(claimed.run, begunOf(claimed), new RangeError('a bad row')) }
     },
     does: { ...nothing, quarantined: 1, seen: 1 },
   },
@@ -75,83 +79,78 @@ interface Threat {
   change: string
   /** Committed before the attempt, or only while the attempt waits for the claim. */
   when: 'before' | 'meanwhile'
-  refusal: 'ClaimLost' | 'CheckpointMoved' | 'StopAsked'
+  refusal: 'lost' | 'moved' | 'stop'
 }
 
 const takeOver = 'update sluice.batch set nonce = gen_random_uuid()'
 const move = `update sluice.batch set checkpoint = '{7}'`
 
 const threats: Record<string, Threat> = {
-  'another worker has the claim': { change: takeOver, when: 'before', refusal: 'ClaimLost' },
-  'another worker gets the claim meanwhile': { change: takeOver, when: 'meanwhile', refusal: 'ClaimLost' },
-  'the checkpoint is elsewhere': { change: move, when: 'before', refusal: 'CheckpointMoved' },
-  'the checkpoint moves meanwhile': { change: move, when: 'meanwhile', refusal: 'CheckpointMoved' },
+  'another worker has the claim': { change: takeOver, when: 'before', refusal: 'lost' },
+  'another worker gets the claim meanwhile': { change: takeOver, when: 'meanwhile', refusal: 'lost' },
+  'the checkpoint is elsewhere': { change: move, when: 'before', refusal: 'moved' },
+  'the checkpoint moves meanwhile': { change: move, when: 'meanwhile', refusal: 'moved' },
   'the operation is to pause': {
     change: `update sluice.operation set status = 'pausing'`,
     when: 'before',
-    refusal: 'StopAsked',
+    refusal: 'stop',
   },
   'the definition is disabled': {
     change: `insert into sluice.disabled_operation (name) values ('finish')`,
     when: 'before',
-    refusal: 'StopAsked',
+    refusal: 'stop',
   },
   'everything is frozen': {
     change: `insert into sluice.standstill (reason) values ('failover')`,
     when: 'before',
-    refusal: 'StopAsked',
+    refusal: 'stop',
   },
 }
 
 /** A quarantine tells its caller what to do, not why. */
-const told = { ClaimLost: 'over', CheckpointMoved: 'give back', StopAsked: 'give back' }
+const told = { lost: 'over', moved: 'give back', stop: 'give back' }
 
 test.each(Object.entries(forms))('%s changes nothing unless it passes the fence', async (name, form) => {
   await using db = await counters(100)
   await using claimed = await claimFirst(db, form.definition)
   calls = 0
   for (const [threat, { change, when, refusal }] of Object.entries(threats)) {
-    const attempt = (): Promise<unknown> => form.attempt(claimed)
-    let error = await (when === 'before' ? after(db, change, attempt) : amid(db, change, attempt))
+    const attempt = (): Attempt => form.attempt(claimed)
+    let outcome = await (when === 'before' ? after(db, change, attempt) : amid(db, change, attempt))
     // On a busy machine the change may commit after the attempt has given up its wait, which says nothing of the fence.
-    while (isTooLate(error)) {
+    while (isTooLate(outcome)) {
       expect.soft(await effects(db), threat).toEqual(nothing)
       await restore(db, claimed)
-      error = await amid(db, change, attempt)
+      outcome = await amid(db, change, attempt)
     }
     expect.soft(await effects(db), threat).toEqual(nothing)
-    expect.soft(error?.name, threat).toBe(name === 'quarantining a row' ? told[refusal] : refusal)
+    expect.soft(outcome.kind, threat).toBe(name === 'quarantining a row' ? told[refusal] : refusal)
     await restore(db, claimed)
   }
   await form.attempt(claimed)
   expect(await effects(db)).toEqual(form.does)
 })
 
-const isTooLate = (error: Error | undefined): boolean =>
-  error !== undefined && 'code' in error && error.code === '55P03'
+type Attempt = ReturnType<Form['attempt']>
 
-async function after(db: TestDatabase, change: string, attempt: () => Promise<unknown>): Promise<Error | undefined> {
+const isTooLate = (outcome: Awaited<Attempt>): boolean =>
+  outcome.kind === 'failed' &&
+  'code' in (outcome.error as object) &&
+  (outcome.error as { code: string }).code === '55P03'
+
+async function after(db: TestDatabase, change: string, attempt: () => Attempt): Attempt {
   await db.query(change)
-  return failureOf(attempt())
+  return attempt()
 }
 
-async function amid(db: TestDatabase, change: string, attempt: () => Promise<unknown>): Promise<Error | undefined> {
+async function amid(db: TestDatabase, change: string, attempt: () => Attempt): Attempt {
   await using other = await openClient(db.url)
   await other.query('begin')
   await other.query(change)
-  const failure = failureOf(attempt())
-  await overOrWaiting(db, failure)
+  const outcome = attempt()
+  await overOrWaiting(db, outcome)
   await other.query('commit')
-  return failure
-}
-
-async function failureOf(attempt: Promise<unknown>): Promise<Error | undefined> {
-  try {
-    await attempt
-    return undefined
-  } catch (error) {
-    return error as Error
-  }
+  return outcome
 }
 
 async function effects(db: TestDatabase): Promise<object> {

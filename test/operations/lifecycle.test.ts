@@ -14,6 +14,7 @@ import {
 import { Registry } from '../../src/runtime/registry.ts'
 import { Belonging } from '../../src/operations/belonging.ts'
 import { Cuts } from '../../src/operations/cuts.ts'
+import { postgresTarget } from '../../src/targets/postgres/target.ts'
 import { takeBatch } from '../../src/operations/take.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
 import { rescue } from '../../src/store/batches.ts'
@@ -606,8 +607,10 @@ test('workers that look at the same moment keep to the lanes', async () => {
     const registry = new Registry('operation', [addOne])
     const taker = { telemetry, registry, governor: ungoverned, leaseMs: 10_000, carveMs: 2_000 }
     const take = (database: Database): Promise<unknown> => {
-      const belonging = new Belonging({ telemetry, database })
-      return takeBatch({ ...taker, database, belonging, workerId: uuidv7(), cuts: new Cuts({ ...taker, database }) })
+      const target = postgresTarget(database)
+      const belonging = new Belonging({ telemetry, database, target })
+      const cuts = new Cuts({ ...taker, target })
+      return takeBatch({ ...taker, database, target, belonging, workerId: uuidv7(), cuts })
     }
     await Promise.all([one, other, one, other].map(take))
     expect(await running(db), `round ${round}`).toBe(1)

@@ -3,13 +3,13 @@ import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import { backfill, defineOperation } from '../../src/index.ts'
 import { recover } from '../../src/operations/recover.ts'
-import { runBatch } from '../../src/operations/run.ts'
+import { runBatch } from '../../src/operations/batch-loop.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 import { counters, patient, working } from '../support/working.ts'
-import { claimFirst, progressOf } from './claimed.ts'
+import { claimFirst, begunOf } from './claimed.ts'
 
 const shape = { name: 'count', table: 'counters', batchSize: 100, subBatchSize: 50 } as const
 const addOne = defineOperation({ ...shape, perform: ({ batch }) => batch.update(sql`n = n + 1`) })
@@ -53,15 +53,18 @@ test.each([
 test('a row that stays locked holds the operation, which says so and goes on when it is free', async () => {
   await using db = await counters(100)
   await using claimed = await claimFirst(db, addByPreset)
-  const { run, work, events } = claimed
+  const { run, events } = claimed
   await using holder = await lockRow(db)
   const query = `select from counters where id = ${locked} for update nowait`
   const error = await db.query(query).catch((refused: unknown) => refused)
-  const progress = { ...progressOf(claimed), subBatchSize: 1, inARow: 10 }
-  expect(await recover(run, work, { progress, error })).toBe('on')
-  expect(await recover(run, work, { progress, error })).toBe('on')
-  expect(progress).toMatchObject({ subBatchSize: 1, onOneRow: 0 })
-  expect(await recover(run, work, { progress, error })).toBe('over')
+  const begun = begunOf(claimed)
+  begun.sizes.shrinkTo(1)
+  for (let before = 0; before < 10; before++) begun.failures.add('locked', 1)
+  const outcome = { kind: 'failed', error } as const
+  expect(await recover(run, begun, outcome)).toBe('on')
+  expect(await recover(run, begun, outcome)).toBe('on')
+  expect([begun.sizes.subBatch, begun.failures.onOneRow]).toEqual([1, 0])
+  expect(await recover(run, begun, outcome)).toBe('over')
   expect(events.payloads('operation.held')).toMatchObject([{ reason: expect.stringContaining('keeps rows locked') }])
   expect(await db.value('select status from sluice.operation')).toBe('held')
   expect(await db.query('select errors, rows_quarantined::int from sluice.batch')).toEqual([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
-import { nextLook } from '../../src/operations/batch-progress.ts'
+import { nextLook } from '../../src/operations/batch-sizes.ts'
 import { counters, ended, working } from '../support/working.ts'
 
 test.each([

@@ -4,7 +4,8 @@ import { settleOperations } from '../../src/operations/chores.ts'
 import type { OperationDefinition } from '../../src/operations/definition.ts'
 import { Operations } from '../../src/operations/operations.ts'
 import { Registry } from '../../src/runtime/registry.ts'
-import { runBatch } from '../../src/operations/run.ts'
+import { postgresTarget } from '../../src/targets/postgres/target.ts'
+import { runBatch } from '../../src/operations/batch-loop.ts'
 import { Sizes } from '../../src/operations/sizes.ts'
 import { Belonging } from '../../src/operations/belonging.ts'
 import { Cuts } from '../../src/operations/cuts.ts'
@@ -91,9 +92,10 @@ export class Bench {
       },
     })
     this.#registry = new Registry('operation', [this.definition])
-    this.#cuts = new Cuts({ database, registry: this.#registry, carveMs: 2_000 })
+    this.#cuts = new Cuts({ target: postgresTarget(database), registry: this.#registry, carveMs: 2_000 })
     this.operations = new Operations({
       database: async () => database,
+      target: async () => postgresTarget(database),
       registry: this.#registry,
       telemetry: this.#telemetry,
       redact: [],
@@ -295,6 +297,7 @@ export class Bench {
   #take(workerId: string): Promise<Taken | undefined> {
     return takeBatch({
       database: this.#database,
+      target: postgresTarget(this.#database),
       telemetry: this.#telemetry,
       registry: this.#registry,
       governor: ungoverned,
@@ -302,7 +305,11 @@ export class Bench {
       leaseMs,
       carveMs: 2_000,
       cuts: this.#cuts,
-      belonging: new Belonging({ database: this.#database, telemetry: this.#telemetry }),
+      belonging: new Belonging({
+        database: this.#database,
+        target: postgresTarget(this.#database),
+        telemetry: this.#telemetry,
+      }),
     })
   }
 
@@ -313,6 +320,7 @@ export class Bench {
     const claim = { batchId: batch.id, nonce: batch.nonce }
     await runBatch({
       database: this.#database,
+      target: postgresTarget(this.#database),
       telemetry: this.#telemetry,
       governor: ungoverned,
       operation,

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import { backfill, expire } from '../../src/index.ts'
-import { changeInOne, type OneStatement } from '../../src/targets/one-statement.ts'
+import { changeInOne, type OneStatement } from '../../src/targets/postgres/one-statement.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy/index.ts'
 import { openClient } from '../support/jobs.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { DryRun } from '../../src/operations/preflight/dry-run.ts'
+import type { DryRun, PlanFinding, PlanNode } from '../../src/targets/findings.ts'
 import { estimate } from '../../src/operations/preflight/estimate.ts'
-import { forcedReason, throwRefusal, type PlanFinding } from '../../src/operations/preflight/finding.ts'
-import { judgeScan, readsTooMuch, sortAccesses, type Judged } from '../../src/operations/preflight/scan.ts'
-import { accessesOf, isFoundBy, type Access, type PlanNode } from '../../src/targets/explain.ts'
+import { forcedReason, throwRefusal } from '../../src/operations/preflight/finding.ts'
+import { judgeScan, readsTooMuch, sortAccesses, type Judged } from '../../src/targets/postgres/preflight/scan.ts'
+import { accessesOf, isFoundBy, type Access } from '../../src/targets/postgres/explain.ts'
 
 const access = (more: Partial<Access>): Access => ({
   schema: 'public',

@@ -2,7 +2,7 @@
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import { backfill, defineOperation } from '../../src/index.ts'
-import { runBatch } from '../../src/operations/run.ts'
+import { runBatch } from '../../src/operations/batch-loop.ts'
 import { startFaultProxy, type LinkInfo } from '../support/fault-proxy/index.ts'
 import { silence } from '../support/silent-server.ts'
 import { alone } from '../support/worker.ts'
@@ -52,7 +52,7 @@ test('a doubt that the database does not clear holds the operation, with the rea
   await using proxy = await startFaultProxy({ host, port: Number(port) })
   await using claimed = await claimFirst(db, inTransaction, proxy.url(db.workerUrl))
   proxy.dropAnswerTo(/^commit/i, { which: on('work'), times: 1, ending: 'rst' })
-  const refusing = proxy.answer('55000', { to: /as disabled/, which: on('control') })
+  const refusing = proxy.answer('55000', { to: /as wanted/, which: on('control') })
   await runBatch(claimed.run)
   expect(refusing.hits).toBeGreaterThan(1)
   expect(claimed.events.payloads('operation.held')).toMatchObject([

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag'
 import { describe, expect, test } from 'vitest'
 import { backfill } from '../../src/index.ts'
-import { chooseStride, nextStride, type StrideFacts } from '../../src/operations/stride.ts'
+import { chooseStride, nextStride, type StrideFacts } from '../../src/targets/postgres/strides.ts'
 import { working } from '../support/working.ts'
 import { fullPages } from './full-pages-table.ts'
 import { findingsOf } from './preflight-place.ts'

@@ -3,7 +3,8 @@ import { defineOperation } from '../../src/index.ts'
 import * as batches from '../../src/store/batches.ts'
 import type { StoreConnection } from '../../src/store/connection.ts'
 import { fail, hold, trip } from '../../src/store/lifecycle.ts'
-import { isolate } from '../../src/store/quarantine.ts'
+import { checkpoint, readClaim } from '../../src/targets/postgres/fence.ts'
+import { isolate } from '../../src/targets/postgres/set-aside.ts'
 import { onClient, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
@@ -17,12 +18,14 @@ const [stranger, crashed] = ['00000000-0000-4000-8000-000000000000', '00000000-0
 
 type Transition = (by: StoreConnection, claim: batches.Claim) => Promise<object[]>
 
-const counts = { rowsSeen: 10, rowsMatched: 10, rowsChanged: 10, rowsQuarantined: 0, elapsedMs: 1, walAt: '0/0' }
-const range = { id: crashed, lower: null, upper: ['1'], rows: 1, error, fingerprint: 'same' }
+const counts = { seen: 10, matched: 10, changed: 10, busyMs: 1, walAt: '0/0' }
+const range = { window: { lower: null, upper: ['1'] }, rows: 1, error, fingerprint: 'same' }
+const found = <Row extends object>(row: Row | undefined): Row[] => (row === undefined ? [] : [row])
 
 const transitions: Record<string, Transition> = {
-  'pass the fence': (by, claim) => batches.fence(by, claim),
-  'move a checkpoint': (by, claim) => batches.checkpoint(by, { ...claim, ...counts, at: ['10'], leaseMs: 60_000 }),
+  'pass the fence': async (by, claim) => found(await readClaim(by, claim)),
+  'move a checkpoint': async (by, claim) =>
+    found(await checkpoint(by, claim, { ...counts, to: ['10'], leaseMs: 60_000 })),
   'finish a batch': (by, claim) => batches.finish(by, { ...claim, carveSize: 7, tunedSize: 7 }),
   'release a batch': (by, claim) => batches.release(by, claim),
   'retry a batch': (by, claim) => batches.retry(by, { ...claim, error, waitMs: 0, counts: true }),
@@ -30,7 +33,7 @@ const transitions: Record<string, Transition> = {
   'hold an operation': (by, claim) => hold(by, { ...claim, reason: 'full disk', waitMs: 60_000 }),
   'trip the breaker of an operation': (by, claim) => trip(by, { ...claim, reason: 'row after row' }),
   'fail an operation': (by, claim) => fail(by, { ...claim, error }),
-  'quarantine a row': (by, claim) => isolate(by, { ...claim, ...range }),
+  'quarantine a row': async (by, claim) => found(await isolate(by, claim, range)),
 }
 
 let db: TestDatabase

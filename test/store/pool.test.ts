@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, inject, test } from 'vitest'
+import { expect, inject, test, vi } from 'vitest'
 import type { Connection } from '../../src/store/connection.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { listen } from '../../src/store/listen.ts'
 import { Pool, type PoolOptions } from '../../src/store/pool.ts'
+import { signal as gateOf } from '../patterns/inbox/ground.ts'
 import { testDatabase } from '../support/database.ts'
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy/index.ts'
 import { oddSettings, setOddly } from '../support/odd-settings.ts'
@@ -15,6 +16,28 @@ const timeouts = { statementMs: 500, lockMs: 300, idleInTransactionMs: 700 }
 
 const poolOn = (url: string, more: Partial<PoolOptions> = {}): Pool =>
   new Pool({ url, schema: 'sluice', purpose: 'test', size: 2, pooled: false, timeouts, ...more })
+
+/** A pool whose only connection is in use, on a clock that is set by hand. */
+async function heldPool() {
+  const pool = poolOn(inject('clusterUrl'), { size: 1 })
+  const [held, gate] = [gateOf(), gateOf()]
+  const holder = pool.transaction(async () => {
+    held.give()
+    await gate.given
+  })
+  await held.given
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  return {
+    pool,
+    letGo: gate.give,
+    async [Symbol.asyncDispose]() {
+      vi.useRealTimers()
+      gate.give()
+      await holder
+      await pool.end()
+    },
+  }
+}
 
 async function proxied(): Promise<{ proxy: FaultProxy; url: string }> {
   const upstream = new URL(inject('clusterUrl'))
@@ -32,6 +55,30 @@ test('limits are set on each new session', async () => {
   expect(rows).toEqual([{ s: '500ms', l: '300ms', i: '700ms', j: 'off' }])
   await expect(pool.query('select pg_sleep(5)', [])).rejects.toMatchObject({ code: '57014' })
   await pool.end()
+})
+
+test('to wait for a free connection is no failure to connect, however long the driver would wait for a server', async () => {
+  await using held = await heldPool()
+  const waiting = held.pool.query(`select 'waited' as got`, [])
+  await vi.advanceTimersByTimeAsync(30_000)
+  vi.useRealTimers()
+  held.letGo()
+  expect((await waiting).rows).toEqual([{ got: 'waited' }])
+})
+
+test('whoever waits for a connection in vain is told which, and that all are in use', async () => {
+  await using held = await heldPool()
+  const late = held.pool.query('select 1', [])
+  const told = expect(late).rejects.toMatchObject({
+    code: 'DATABASE_TIMEOUT',
+    message: expect.stringContaining('No connection for test became free within 60 s: all 1 are in use.'),
+  })
+  await vi.advanceTimersByTimeAsync(61_000)
+  await told
+  vi.useRealTimers()
+  const next = held.pool.query(`select 'free' as got`, [])
+  held.letGo()
+  expect((await next).rows).toEqual([{ got: 'free' }])
 })
 
 /** A server that lets in by a way that we do not know, and how many are still on that way. */

@@ -34,6 +34,20 @@ test('a pooler that passes the keys of the server on is recognized by sessions t
   expect(await pooledBy(at.url)).toBe(true)
 })
 
+test('sessions that the server ends because they were idle are asked for again', async () => {
+  await using at = await proxied()
+  using ended = at.proxy.answer('57P05', { to: /pg_backend_pid/, times: 3 })
+  expect(await pooledBy(at.url)).toBe(false)
+  expect(ended.hits).toBe(3)
+})
+
+test('a server that ends each session at once is not asked for ever', async () => {
+  await using at = await proxied()
+  using ended = at.proxy.answer('57P05', { to: /pg_backend_pid/ })
+  await expect(pooledBy(at.url)).rejects.toMatchObject({ code: '57P05' })
+  expect(ended.hits).toBe(20)
+})
+
 test('the configuration overrules what was found', async () => {
   expect(await pooledBy(inject('clusterUrl'))).toBe(false)
   expect(await pooledBy(inject('clusterUrl'), 'transaction')).toBe(true)

@@ -1,7 +1,7 @@
 // Connections that lead to a server which cannot write, as in a failover.
 import { expect, test } from 'vitest'
 import { defineJob, Sluice } from '../../src/index.ts'
-import { listenForJobs } from '../../src/jobs/listener.ts'
+import { listenForJobs } from '../../src/store/jobs/listener.ts'
 import { listen } from '../../src/store/listen.ts'
 import { Pool, type PoolOptions } from '../../src/store/pool.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'

@@ -110,6 +110,13 @@ table disabled_operation
   disabled_at timestamp with time zone not null default clock_timestamp()
   constraint disabled_operation_pkey PRIMARY KEY (name)
   CREATE UNIQUE INDEX disabled_operation_pkey ON sluice.disabled_operation USING btree (name)
+table function_file
+  name text not null
+  hash text not null
+  release text not null
+  applied_at timestamp with time zone not null default clock_timestamp()
+  constraint function_file_pkey PRIMARY KEY (name)
+  CREATE UNIQUE INDEX function_file_pkey ON sluice.function_file USING btree (name)
 table inbox
   id integer not null
   name text not null

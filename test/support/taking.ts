@@ -4,6 +4,7 @@ import { Cuts } from '../../src/operations/cuts.ts'
 import { takeBatch, type Taken } from '../../src/operations/take.ts'
 import { Registry } from '../../src/runtime/registry.ts'
 import { uuidv7 } from '../../src/std/uuid.ts'
+import { postgresTarget } from '../../src/targets/postgres/target.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { Telemetry } from '../../src/telemetry/telemetry.ts'
 import type { TestDatabase } from './database.ts'
@@ -25,13 +26,14 @@ export async function taking(
 ): Promise<Taking> {
   const timeouts = { statementMs: 10_000, lockMs: 2_000, idleInTransactionMs: 10_000 }
   const database = await openDatabase({ url: db.workerUrl, schema: 'sluice', workSize: 1, timeouts })
+  const target = postgresTarget(database)
   const registry = new Registry('operation', [definition])
-  const cuts = new Cuts({ database, registry, carveMs })
+  const cuts = new Cuts({ target, registry, carveMs })
   const telemetry = new Telemetry()
   const events = new EventLog()
   telemetry.onAny((event) => events.push(event))
-  const belonging = new Belonging({ database, telemetry })
-  const common = { database, registry, cuts, belonging, telemetry, governor: ungoverned }
+  const belonging = new Belonging({ database, target, telemetry })
+  const common = { database, target, registry, cuts, belonging, telemetry, governor: ungoverned }
   const taker = { ...common, workerId: uuidv7(), leaseMs: 60_000, carveMs }
   const close = (): PromiseLike<void> => database[Symbol.asyncDispose]()
   return { cuts, events, take: () => takeBatch(taker), [Symbol.asyncDispose]: close }

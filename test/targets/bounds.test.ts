@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { keyAfter, readBounds } from '../../src/targets/bounds.ts'
+import { readBounds } from '../../src/targets/postgres/bounds.ts'
+import { keyAfter } from '../../src/targets/bounds.ts'
 import { asConnection, testDatabase } from '../support/database.ts'
 
 /** 400 rows: 100 up to key 10, then 100 in each of three much wider stretches. */

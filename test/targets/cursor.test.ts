@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { keyText, readKey, resolveCursor, type Cursor } from '../../src/targets/cursor.ts'
-import { describeTable } from '../../src/targets/table.ts'
-import { readState } from '../../src/targets/state.ts'
+import { keyText, readKey, resolveCursor } from '../../src/targets/postgres/cursor.ts'
+import type { Cursor } from '../../src/targets/walk.ts'
+import { describeTable } from '../../src/targets/postgres/table.ts'
+import { readState } from '../../src/targets/postgres/state.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 

@@ -1,9 +1,11 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { readHistogram, type Histogram } from '../../src/targets/histogram.ts'
-import { resolveCursor } from '../../src/targets/cursor.ts'
-import { describeTable } from '../../src/targets/table.ts'
-import { keyAt, lastKey, type Walk } from '../../src/targets/window.ts'
+import { readHistogram } from '../../src/targets/postgres/histogram.ts'
+import type { Histogram } from '../../src/targets/target.ts'
+import { resolveCursor } from '../../src/targets/postgres/cursor.ts'
+import { describeTable } from '../../src/targets/postgres/table.ts'
+import { keyAt, lastKey } from '../../src/targets/postgres/window.ts'
+import type { Walk } from '../../src/targets/walk.ts'
 import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 
 async function walkOf(db: TestDatabase, table: string): Promise<Walk> {

@@ -2,9 +2,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { backfill, sql } from '../../src/index.ts'
-import { keyBeforeEnd, keysAlong } from '../../src/targets/sample.ts'
-import { readShown } from '../../src/targets/rehearsal.ts'
-import { keyAt, lastKey, type Walk } from '../../src/targets/window.ts'
+import { keyBeforeEnd, keysAlong } from '../../src/targets/postgres/sample.ts'
+import { readShown } from '../../src/targets/postgres/rehearsal.ts'
+import { keyAt, lastKey } from '../../src/targets/postgres/window.ts'
+import type { Walk } from '../../src/targets/walk.ts'
 import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 import { working } from '../support/working.ts'
 

@@ -2,11 +2,19 @@ import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import * as claims from '../../src/store/sweep-claims.ts'
 import { holdSweep, lookAtSweep, offerWaiting, wantSweep } from '../../src/store/sweeps.ts'
-import { countDue, findClaimed, lockClaimable, lockDue, lockStray, stamp, unstamp } from '../../src/targets/claim.ts'
-import { finaliseRows, forgetUnlessDue, releaseReferences } from '../../src/targets/finalise.ts'
-import { aged, readFound } from '../../src/targets/find.ts'
-import { restingRows } from '../../src/targets/stuck.ts'
-import { resolveSweptTable, type Marks, type SweptTable } from '../../src/targets/swept-table.ts'
+import {
+  countDue,
+  findClaimed,
+  lockClaimable,
+  lockDue,
+  lockStray,
+  stamp,
+  unstamp,
+} from '../../src/targets/postgres/claim.ts'
+import { finaliseRows, forgetUnlessDue, releaseReferences } from '../../src/targets/postgres/finalise.ts'
+import { aged, readFound } from '../../src/targets/postgres/find.ts'
+import { restingRows } from '../../src/targets/postgres/stuck.ts'
+import { resolveSweptTable, type Marks, type SweptTable } from '../../src/targets/postgres/swept-table.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { openClient } from '../support/jobs.ts'
 import { explaining } from '../support/plans.ts'

@@ -1,10 +1,11 @@
 import sql, { raw, type Sql } from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import type { Key } from '../../src/store/operations.ts'
-import { sliceOf } from '../../src/targets/change.ts'
-import { resolveCursor } from '../../src/targets/cursor.ts'
-import { describeTable } from '../../src/targets/table.ts'
-import { keyAt, lastKey, type KeyWindow, type Walk } from '../../src/targets/window.ts'
+import { sliceOf } from '../../src/targets/postgres/change.ts'
+import { resolveCursor } from '../../src/targets/postgres/cursor.ts'
+import { describeTable } from '../../src/targets/postgres/table.ts'
+import { keyAt, lastKey } from '../../src/targets/postgres/window.ts'
+import type { KeyWindow, Walk } from '../../src/targets/walk.ts'
 import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 
 const rows = 50_000

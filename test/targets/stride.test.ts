@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag'
 import { expect, test } from 'vitest'
-import { updateRows } from '../../src/targets/change.ts'
-import { pagesOf, striding } from '../../src/targets/stride.ts'
+import { updateRows } from '../../src/targets/postgres/change.ts'
+import { pagesOf, striding } from '../../src/targets/postgres/stride.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 
 const rows = 12_000

@@ -1,9 +1,10 @@
 import sql, { raw } from 'sql-template-tag'
 import { expect, test } from 'vitest'
 import type { Key } from '../../src/store/operations.ts'
-import { resolveCursor } from '../../src/targets/cursor.ts'
-import { describeTable } from '../../src/targets/table.ts'
-import { countRows, keyAt, lastKey, within, type Walk } from '../../src/targets/window.ts'
+import { resolveCursor } from '../../src/targets/postgres/cursor.ts'
+import { describeTable } from '../../src/targets/postgres/table.ts'
+import { countRows, keyAt, lastKey, within } from '../../src/targets/postgres/window.ts'
+import type { Walk } from '../../src/targets/walk.ts'
 import { asConnection, testDatabase, type TestDatabase } from '../support/database.ts'
 
 /** Walks a table in windows of `size` rows and marks every row of each window; gives the number of windows. */

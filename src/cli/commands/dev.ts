@@ -16,8 +16,8 @@ export const addDev: CommandAdder = (parent, shell) => {
 async function dev(shell: Shell, options: GlobalOptions & DashboardChoices): Promise<void> {
   const { output } = shell
   await withSluice(shell, { options, configFile: 'required', stops: 'by itself' }, async ({ sluice }) => {
-    const { applied } = await sluice.migrate()
-    if (applied.length > 0) output.note(`${applied.length} migrations applied.`)
+    const { applied, to } = await sluice.migrate()
+    if (applied.length > 0) output.note(`The schema is at version ${to}.`)
     sluice.log({ stream: output.stderr, format: output.json ? 'json' : 'text', verbose: output.verbose })
     await sluice.start()
     await openDashboard(shell, sluice, { ...options, environment: 'development' })

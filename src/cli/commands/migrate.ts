@@ -46,7 +46,7 @@ async function check({ output }: Shell, sluice: Session['sluice']): Promise<void
   if (output.json) return output.record({ pending })
   for (const name of pending) output.data(name)
   if (pending.length === 0) output.note('The schema is up to date.')
-  else output.note(`${plural(pending.length, 'migration')} pending. Run "sluice migrate" to apply.`)
+  else output.note(`${plural(pending.length, 'file')} pending. Run "sluice migrate" to apply.`)
 }
 
 async function apply({ output }: Shell, sluice: Session['sluice']): Promise<void> {
@@ -57,6 +57,6 @@ async function apply({ output }: Shell, sluice: Session['sluice']): Promise<void
   else
     output.note(
       ['green', '✓'],
-      ` ${plural(result.applied.length, 'migration')} applied; the schema is at version ${result.to}.`,
+      ` ${plural(result.applied.length, 'file')} applied; the schema is at version ${result.to}.`,
     )
 }

@@ -1,10 +1,9 @@
-import { readGround } from '../../targets/surroundings.ts'
 import type { BatchRun } from '../batch-run.ts'
 import { startedFor, type Key } from '../../store/operations.ts'
 import type { Database } from '../../store/database.ts'
-import type { SubBatchWork } from '../sub-batch.ts'
-import { byForce, refusals, type PlanFinding } from './finding.ts'
-import { lookAtPlans } from './plans.ts'
+import type { Work } from '../../targets/work.ts'
+import { byForce, refusals } from './finding.ts'
+import type { PlanFinding } from '../../targets/findings.ts'
 
 /** How long an operation is held before its plan is looked at again. */
 export const driftHoldMs = 60_000
@@ -16,7 +15,6 @@ export class PlanDrifted extends Error {
 
 /** The plan of an operation is looked at that often in one process, whichever of its batches run there. */
 const everyMs = 2_000
-const limits = { statementMs: 2_000, lockMs: 100 }
 
 const lastLooks = new WeakMap<Database, Map<string, number>>()
 
@@ -28,7 +26,7 @@ const lastLooks = new WeakMap<Database, Map<string, number>>()
  * Decision: it uses EXPLAIN, outside the transaction of the sub-batch. The server's counters arrive late and include
  * what other sessions read.
  */
-export async function watchPlan(run: BatchRun, work: SubBatchWork, at: Key | null): Promise<void> {
+export async function watchPlan(run: BatchRun, work: Work, at: Key | null): Promise<void> {
   if (!isDue(run)) return
   const [finding] = refusals(await look(run, work, at).catch(() => []))
   if (finding === undefined) return
@@ -58,19 +56,17 @@ function looksOf({ database }: BatchRun): Map<string, number> {
 }
 
 async function look(
-  { definition, operation, batch, database }: BatchRun,
-  work: SubBatchWork,
+  { definition, operation, batch, target }: BatchRun,
+  work: Work,
   at: Key | null,
 ): Promise<PlanFinding[]> {
-  const walked = {
+  return target.check.plans({
     walk: work.walk,
     scope: work.scope,
     changes: definition.changes,
-    ground: await readGround(database.control, work.walk.table),
-    range: { lower: at, upper: batch.upper_key },
+    lower: at,
+    end: batch.upper_key,
     batchSize: operation.carve_size ?? operation.batch_size,
     subBatchSize: operation.tuned_size ?? operation.sub_batch_size,
-  }
-  const { findings } = await database.control.transaction((transaction) => lookAtPlans(transaction, walked), limits)
-  return findings
+  })
 }

@@ -1,5 +1,4 @@
-import type { DryRun } from './dry-run.ts'
-import type { Prospect } from './look-ahead.ts'
+import type { DryRun, Prospect } from '../../targets/findings.ts'
 
 /** What an operation is about to do, in numbers. All of them are estimates. */
 export interface Estimate {

@@ -1,5 +1,4 @@
-import type { DryRun } from './dry-run.ts'
-import type { PlanFinding } from './finding.ts'
+import type { DryRun, PlanFinding } from '../../targets/findings.ts'
 
 /** Rows that may be read in other tables for one sub-batch without a word. */
 const harmlessRows = 10_000

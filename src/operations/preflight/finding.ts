@@ -1,39 +1,5 @@
-import { SluiceError, type SluiceErrorCode } from '../../errors.ts'
-
-/** What the checks before a start look for. */
-type PlanCheck =
-  | 'cascade'
-  | 'cursor'
-  | 'dry run'
-  | 'foreign key'
-  | 'HOT'
-  | 'index'
-  | 'other table'
-  | 'partitions'
-  | 'replica identity'
-  | 'row security'
-  | 'rule'
-  | 'scan'
-  | 'statistics'
-  | 'time zone'
-  | 'trigger'
-  | 'unchecked'
-  | 'unlogged'
-
-/** One thing to know before an operation starts. */
-export interface PlanFinding {
-  check: PlanCheck
-  /** `refuse`: a start is refused unless it is forced. `warn`: think about it. `note`: good to know. */
-  severity: 'refuse' | 'warn' | 'note'
-  /** What was found. */
-  what: string
-  /** Why it matters. */
-  why: string
-  /** What to do about it. */
-  remedy: string
-  /** Of a refusal: the code of the error with which a start ends. */
-  code?: SluiceErrorCode
-}
+import { SluiceError } from '../../errors.ts'
+import type { PlanFinding } from '../../targets/findings.ts'
 
 const order: readonly PlanFinding['severity'][] = ['refuse', 'warn', 'note']
 

@@ -1,17 +1,14 @@
 import { storeArgs } from '../../args.ts'
-import type { Database } from '../../store/database.ts'
+import type { Target } from '../../targets/target.ts'
 import type { Key } from '../../store/operations.ts'
-import { keyAt } from '../../targets/window.ts'
 import type { OperationDefinition } from '../definition.ts'
 import { findingsOn, fingerprint, plan, type Bounds, type Prepared } from '../plan.ts'
-import type { StartOptions } from '../start.ts'
-import type { Changes } from './changes.ts'
-import { rehearse, type DryRun, type Rehearsal } from './dry-run.ts'
+import type { Starter, StartOptions } from '../start.ts'
+import type { Changes } from '../../targets/changes.ts'
+import type { DryRun, Rehearsal, PlanFinding, Prospect, PlannedStatement } from '../../targets/findings.ts'
 import { estimate, type Estimate } from './estimate.ts'
 import { findInDryRun } from './evidence.ts'
-import { bySeverity, refusals, type PlanFinding } from './finding.ts'
-import { lookAhead, type Prospect } from './look-ahead.ts'
-import { planOf, type PlannedStatement } from './plans.ts'
+import { bySeverity, refusals } from './finding.ts'
 import { lanesFrom } from '../lanes.ts'
 import { firstSizes } from '../size.ts'
 
@@ -44,15 +41,15 @@ export interface OperationPlan {
 export async function planOperation(
   definition: OperationDefinition,
   request: { args: unknown; bounds: Omit<Bounds, 'mark'>; tenant: string | null; dryRun: boolean },
-  { control, work }: Pick<Database, 'control' | 'work'>,
+  { target, database: { control } }: Pick<Starter, 'target' | 'database'>,
 ): Promise<OperationPlan> {
   const args = storeArgs(definition.name, request.args)
   const bounds = { ...request.bounds, mark: fingerprint(definition.name, args, request.tenant) }
-  const prepared = await plan({ checks: control, reads: control }, definition, { args, bounds })
+  const prepared = await plan({ target, control }, definition, { args, bounds })
   const { planned, walk, scope } = prepared
-  const prospect = await prospectOf(prepared, definition, control)
+  const prospect = await prospectOf(prepared, definition, target)
   const rehearsal = request.dryRun
-    ? await rehearsalOf(prepared, { prospect, count: firstSizes(definition).subBatchSize }, work)
+    ? await rehearsalOf(prepared, { prospect, count: firstSizes(definition).subBatchSize }, target)
     : ({ outcome: 'left out', reason: 'it was not asked for' } as const)
   const run = rehearsal.outcome === 'rolled back' ? rehearsal.run : undefined
   const known = run === undefined ? definition.changes : whatItDid(definition.changes, run)
@@ -65,7 +62,7 @@ export async function planOperation(
     to: planned.carveEnd,
     scope: scope?.text ?? null,
     estimate: estimate(prospect, { ...firstSizes(definition), lanes: lanesFrom(definition.lanes).lanes }, run),
-    statements: await statementsOf(prepared, rehearsal, control),
+    statements: await statementsOf(prepared, rehearsal, target),
     findings,
     refused: refusals(findings).length > 0,
     dryRun: { outcome: rehearsal.outcome, reason: reasonOf(rehearsal), run: run ?? null },
@@ -75,28 +72,26 @@ export async function planOperation(
 async function prospectOf(
   { planned, walk, scope }: Prepared,
   definition: OperationDefinition,
-  control: Database['control'],
+  { check }: Target,
 ): Promise<Prospect> {
   const { lowerKey: lower, carveEnd: upper } = planned
   if (upper === null) return { windows: [], complete: true, see: 0, expected: 0, tableBytes: 0 }
-  return lookAhead(control, { walk, scope, range: { lower, upper }, size: firstSizes(definition).subBatchSize })
+  return check.ahead({ walk, scope, range: { lower, upper }, size: firstSizes(definition).subBatchSize })
 }
 
 /** From the place with the most rows in scope on: there the work has most to do. */
 async function rehearsalOf(
   prepared: Prepared,
   { prospect, count }: { prospect: Prospect; count: number },
-  work: Database['work'],
+  { check }: Target,
 ): Promise<Rehearsal> {
-  const { walk, scope, bound, startedAt, ground, planned } = prepared
+  const { walk, scope, bound, startedAt, planned } = prepared
   const [place] = prospect.windows.toSorted((a, b) => b.matched - a.matched)
   if (place === undefined || place.matched === 0) {
     return { outcome: 'left out', reason: 'there is no row in scope where it looked' }
   }
-  const rest = { lower: place.lower, upper: planned.carveEnd ?? place.upper }
-  const upper = (await keyAt(work, { walk, window: rest, count })) ?? rest.upper
-  const window = { lower: place.lower, upper }
-  return rehearse(work, { walk, scope, window, bound, startedAt, relations: ground.relations })
+  const from = { lower: place.lower, upper: planned.carveEnd ?? place.upper }
+  return check.rehearse({ walk, scope, from, count, bound, startedAt })
 }
 
 /** What the dry run has shown of work that nothing was known about. */
@@ -124,13 +119,13 @@ function evidenceOf(rehearsal: Rehearsal): PlanFinding[] {
 async function statementsOf(
   { statements }: Prepared,
   rehearsal: Rehearsal,
-  control: Database['control'],
+  { check }: Target,
 ): Promise<PlannedStatement[]> {
   if (rehearsal.outcome !== 'rolled back' || rehearsal.statements.length === 0) return statements
   const seen = new Map(rehearsal.statements.map((statement) => [statement.text, statement]))
   const real: PlannedStatement[] = []
   for (const recorded of [...seen.values()].slice(0, 5)) {
-    const planned = await planOf(control, recorded)
+    const planned = await check.plan(recorded)
     if (planned !== undefined) real.push(planned)
   }
   return real.length === 0 ? statements : [...statements.filter(({ statement }) => statement !== 'work'), ...real]

@@ -1,10 +1,10 @@
 import { SluiceError } from '../../errors.ts'
 import type { MemberBatch } from '../../jobs/definition.ts'
+import type { NewJob } from '../../jobs/queue.ts'
 import { quoted } from '../../std/storable.ts'
 import { toJson } from '../../std/json.ts'
 import { didYouMean } from '../../std/suggest.ts'
 import type { Connection } from '../../store/connection.ts'
-import type { NewJob } from '../../store/jobs/enqueue.ts'
 import type { OpenBatch } from './open-batch.ts'
 import { prepare, type PlannedJob } from './planned.ts'
 

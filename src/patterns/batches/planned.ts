@@ -1,6 +1,6 @@
 import type { EnqueueArgs, EnqueueOptions, JobDefinition } from '../../jobs/definition.ts'
 import { newJob } from '../../jobs/enqueue.ts'
-import type { NewJob } from '../../store/jobs/enqueue.ts'
+import type { NewJob } from '../../jobs/queue.ts'
 
 /** Choices for a job that is to be enqueued later. */
 export type PlanOptions = Omit<EnqueueOptions, 'tx' | 'notify' | 'batch'>

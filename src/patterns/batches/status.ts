@@ -1,11 +1,12 @@
-import type { BatchView } from '../../store/job-batch-views.ts'
-import type { CallbackKind } from '../../store/job-batches.ts'
-
-/** Where a batch of jobs stands. `cancelling`: cancelled, and some members still run. */
-export type BatchState = BatchView['state']
-
 /** All of them, from open to over. */
 export const batchStates = ['open', 'sealed', 'cancelling', 'succeeded', 'failed', 'cancelled'] as const
+
+/** Where a batch of jobs stands. `cancelling`: cancelled, and some members still run. */
+export type BatchState = (typeof batchStates)[number]
+
+/** When a callback is enqueued: all have succeeded, all have ended in any way, the first has died. */
+export const callbackKinds = ['success', 'complete', 'death'] as const
+export type CallbackKind = (typeof callbackKinds)[number]
 
 /** A callback of a batch of jobs. */
 export interface BatchCallback {
@@ -44,35 +45,4 @@ export interface FailedMember {
   id: number
   name: string
   state: string
-}
-
-const kinds: readonly CallbackKind[] = ['success', 'complete', 'death']
-
-/** Turns a stored batch of jobs into a status. */
-export function batchStatusOf(view: BatchView): BatchStatus {
-  const { total, succeeded, failed } = view
-  return {
-    id: view.id,
-    parentId: view.parent_id,
-    state: view.state,
-    description: view.description,
-    total,
-    waiting: Math.max(0, total - succeeded - failed),
-    succeeded,
-    failed,
-    callbacks: callbacksOf(view),
-    reason: view.cancel_reason,
-    openedAt: view.opened_at,
-    sealedAt: view.sealed_at,
-    finishedAt: view.finished_at,
-  }
-}
-
-function callbacksOf({ declared, callbacks }: BatchView): BatchCallback[] {
-  return kinds.flatMap((kind) => {
-    const name = declared[kind]
-    if (name === undefined) return []
-    const called = callbacks?.find((callback) => callback.kind === kind)
-    return [{ kind, name, jobId: called?.job_id ?? null, at: called === undefined ? null : new Date(called.at) }]
-  })
 }

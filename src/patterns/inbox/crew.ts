@@ -1,4 +1,4 @@
-import type { Entrance } from '../../jobs/entrance.ts'
+import type { JobQueue } from '../../jobs/queue.ts'
 import type { Crew, Shift } from '../../runtime/crew.ts'
 import type { Registry } from '../../runtime/registry.ts'
 import { Upkeep } from '../../runtime/upkeep.ts'
@@ -19,7 +19,7 @@ import { beginning, lookForLost, type Place } from './lost-jobs.ts'
 interface Deps {
   database: Database
   telemetry: Telemetry
-  entrance: Entrance
+  queue: JobQueue
   registry: Registry<InboxDefinition>
 }
 

@@ -21,13 +21,13 @@
  *   could then be accepted twice. Keys are narrow and deleted in small batches; payloads are dropped by the day.
  */
 import { SluiceError } from '../../errors.ts'
-import { Coalescer } from '../../jobs/coalescer.ts'
 import type { JobDefinition } from '../../jobs/definition.ts'
-import type { Entrance } from '../../jobs/entrance.ts'
+import type { JobQueue } from '../../jobs/queue.ts'
 import type { Registry } from '../../runtime/registry.ts'
 import type { ErrorRecord } from '../../std/error-record.ts'
 import { storable } from '../../std/storable.ts'
 import { didYouMean } from '../../std/suggest.ts'
+import { Coalescer } from '../../store/coalescer.ts'
 import type { Connection } from '../../store/connection.ts'
 import type { Database } from '../../store/database.ts'
 import * as store from '../../store/inbox.ts'
@@ -61,7 +61,7 @@ export interface Receipt {
 interface Deps {
   database: () => Promise<Database>
   telemetry: Telemetry
-  entrance: Entrance
+  queue: JobQueue
   registry: Registry<InboxDefinition>
 }
 
@@ -89,7 +89,7 @@ export class Inboxes {
   constructor(deps: Deps) {
     this.#deps = deps
     const pass = (incoming: Incoming[], lockMs: number): Promise<store.ReceivedRow[]> => this.#receive(incoming, lockMs)
-    const patienceMs = (): Promise<number> => deps.entrance.patienceMs()
+    const patienceMs = async (): Promise<number> => (await deps.database()).options.timeouts.lockMs
     this.#plain = new Coalescer(pass, { most: perStatement, flights: 2, patienceMs })
     this.#inOrder = new Coalescer(pass, { most: perStatement, flights: 1, patienceMs })
     this.jobs = deps.registry.definitions.map((inbox) =>
@@ -170,16 +170,17 @@ export class Inboxes {
 
   async #receive(incoming: readonly Incoming[], lockMs: number): Promise<store.ReceivedRow[]> {
     const messages = incoming.map(({ message }) => message)
-    return this.#deps.entrance.carry(
-      incoming.map(({ job }) => job),
-      async ({ control }, notify) => store.receiveAlone(control, { messages, notify, lockMs }),
-    )
+    const jobs = incoming.map(({ job }) => job)
+    return this.#deps.queue.enqueue(jobs, {
+      record: async (connection, notify) => store.receiveAlone(connection, { messages, notify, lockMs }),
+    })
   }
 
   async #receiveIn(tx: Connection, { message, job }: Incoming): Promise<store.ReceivedRow> {
-    const [row] = await this.#deps.entrance.carryIn(tx, [job], async (connection) =>
-      store.receive(connection, { messages: [message], notify: false }),
-    )
+    const [row] = await this.#deps.queue.enqueue([job], {
+      tx,
+      record: async (connection, notify) => store.receive(connection, { messages: [message], notify }),
+    })
     return row as store.ReceivedRow
   }
 

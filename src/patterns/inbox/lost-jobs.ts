@@ -1,4 +1,4 @@
-import type { Entrance } from '../../jobs/entrance.ts'
+import type { JobQueue } from '../../jobs/queue.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { Database } from '../../store/database.ts'
 import { onConnection } from '../../store/connection.ts'
@@ -9,11 +9,13 @@ import { messageJob } from './processing.ts'
 /** What has waited less than this needs no look: its job has hardly had its turn. */
 const ageMs = 60_000
 const perPage = 1_000
+/** Clocks of servers that took over from each other differ by less. */
+const clockDifferenceMs = 86_400_000
 
 interface Deps {
   database: Database
   telemetry: Telemetry
-  entrance: Entrance
+  queue: JobQueue
 }
 
 /** Where to go on looking; the beginning is before everything. */
@@ -31,8 +33,11 @@ export async function lookForLost(
 ): Promise<{ next: Place; found: boolean }> {
   const { name } = inbox
   const page = await lookAfter(deps.database.control, { name, after, ageMs, limit: perPage })
-  const failed = page.filter(({ fate }) => fate === 'failed')
-  const lost = page.filter(({ fate }) => fate === 'lost')
+  const ended = page.filter(({ alive }) => !alive)
+  const dead = await deadJobs(ended, deps)
+  const hasFailed = ({ job_id: jobId }: WaitingMessage): boolean => jobId === null || dead.has(jobId)
+  const failed = ended.filter(hasFailed)
+  const lost = ended.filter((message) => !hasFailed(message))
   if (failed.length > 0) {
     const [ids, keys] = [failed.map(({ id }) => id), failed.map((message) => message.key_hash)]
     const marked = await markFailed(deps.database.control, { inbox: name, ids, keys })
@@ -46,9 +51,17 @@ export async function lookForLost(
   return { next, found: lost.length > 0 && next !== beginning }
 }
 
+/** Which jobs of these messages ended without success, at the earliest when the first message came. */
+async function deadJobs(messages: readonly WaitingMessage[], { queue }: Deps): Promise<ReadonlySet<number>> {
+  const ids = messages.flatMap(({ job_id: jobId }) => jobId ?? [])
+  const [oldest] = messages
+  if (oldest === undefined || ids.length === 0) return new Set()
+  return queue.read('dead', { ids, since: new Date(Date.parse(oldest.at) - clockDifferenceMs) })
+}
+
 /** New jobs for messages whose old ones are gone, in one transaction with the note which job it is now. */
 async function enqueueAgain(inbox: InboxDefinition, lost: readonly WaitingMessage[], deps: Deps): Promise<void> {
-  const { database, entrance, telemetry } = deps
+  const { database, queue, telemetry } = deps
   const jobs = await database.work.transaction(async (transaction) => {
     const connection = onConnection(transaction, database.control.schema)
     const messages = await lockLost(connection, { inbox: inbox.name, lost })
@@ -59,7 +72,7 @@ async function enqueueAgain(inbox: InboxDefinition, lost: readonly WaitingMessag
         args: JSON.stringify({ id: Number(id), key, at }),
       })),
     )
-    const rows = await entrance.passIn(transaction, orders)
+    const rows = await queue.enqueue(orders, { tx: transaction })
     const assigned = messages.map(({ id, at }, i) => ({ id, at, jobId: rows[i]?.id ?? 0 }))
     await assignJobs(connection, { assigned })
     return messages.length

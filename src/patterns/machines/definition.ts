@@ -1,11 +1,10 @@
 /** What a machine is: how it is declared, and what the work of a state receives. */
 import type { JobContext, JobDefinition, JobPriority } from '../../jobs/definition.ts'
-import type { JobOutcome } from '../../jobs/outcomes.ts'
-import type { ErrorRule, RetryOptions } from '../../jobs/policy.ts'
+import type { ErrorRule, JobOutcome, RetryOptions } from '../../jobs/policy.ts'
 import type { Registry } from '../../runtime/registry.ts'
 import type { Duration } from '../../std/duration.ts'
 import type { Connection } from '../../store/connection.ts'
-import type { StatePlace } from '../../targets/state.ts'
+import type { StatePlace } from '../../targets/postgres/state.ts'
 import type { ReconcilerDefinition } from '../reconcilers/define.ts'
 import type { Again } from './again.ts'
 

@@ -1,6 +1,6 @@
 import type { JobDefinition } from '../../jobs/definition.ts'
 import { reconcilerOf, type ReconcilerDefinition } from '../reconcilers/define.ts'
-import { restingRows } from '../../targets/stuck.ts'
+import { restingRows } from '../../targets/postgres/stuck.ts'
 import type { KeyArgs, MachineDefinition } from './definition.ts'
 
 /** How often to look at most; less often where rows may rest for longer. */

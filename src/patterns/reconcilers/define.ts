@@ -5,7 +5,7 @@ import type { Registry } from '../../runtime/registry.ts'
 import { parseDuration, type Duration } from '../../std/duration.ts'
 import { quoted } from '../../std/storable.ts'
 import { didYouMean } from '../../std/suggest.ts'
-import { aged, type Find } from '../../targets/find.ts'
+import { aged, type Find } from '../../targets/postgres/find.ts'
 
 /** Records that are pending for too long, by table. */
 interface PendingRecords {

@@ -16,6 +16,7 @@
 import { randomUUID } from 'node:crypto'
 import { SluiceError } from '../../errors.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
+import type { JobQueue } from '../../jobs/queue.ts'
 import type { ErrorRecord } from '../../std/error-record.ts'
 import { audited, type Who } from '../../store/audit.ts'
 import type { Database } from '../../store/database.ts'
@@ -43,6 +44,7 @@ interface Deps {
   database: () => Promise<Database>
   registry: ReconcilerRegistry
   jobs: Jobs
+  queue: JobQueue
   telemetry: Telemetry
 }
 

@@ -1,12 +1,11 @@
 import { SluiceError } from '../../errors.ts'
 import type { EnqueuedJob, JobDefinition } from '../../jobs/definition.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
+import type { JobQueue } from '../../jobs/queue.ts'
 import { errorRecord, type ErrorRecord } from '../../std/error-record.ts'
 import type { Database } from '../../store/database.ts'
-import { freeOrphanKeys, goneJobs } from '../../store/jobs/enqueue.ts'
-import { unmovedSteps } from '../../store/jobs/failures.ts'
 import { finish, hold } from '../../store/reconcilers.ts'
-import { readFound, type Found, type FoundPage } from '../../targets/find.ts'
+import { readFound, type Found, type FoundPage } from '../../targets/postgres/find.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { ReconcilerDefinition, Routed } from './define.ts'
 
@@ -16,6 +15,7 @@ const pageSize = 1_000
 export interface RunDeps {
   database: Database
   jobs: Jobs
+  queue: JobQueue
   telemetry: Telemetry
 }
 
@@ -91,7 +91,7 @@ interface Page {
 async function enqueuePage(deps: RunDeps, { definition, page, sum }: Page): Promise<void> {
   const all = page.flatMap(({ row }) => (attempt(() => definition.route(row), sum) as Routed | undefined) ?? [])
   const routed = new Map<JobDefinition, unknown[]>()
-  for (const one of await startable(deps.database, all, sum)) {
+  for (const one of await startable(deps.queue, all, sum)) {
     routed.set(one.job, [...(routed.get(one.job) ?? []), one.args])
   }
   for (const [job, args] of routed) {
@@ -104,12 +104,12 @@ async function enqueuePage(deps: RunDeps, { definition, page, sum }: Page): Prom
 }
 
 /** Refuses rows of machines whose effect is done but which could not be moved; gives all other records. */
-async function startable({ control }: Database, all: readonly Routed[], sum: Reconciled): Promise<readonly Routed[]> {
+async function startable(queue: JobQueue, all: readonly Routed[], sum: Reconciled): Promise<readonly Routed[]> {
   const steps = all.flatMap(({ job, args, inStateSince: since }, at) =>
     since === undefined ? [] : [{ at, name: job.name, args, since }],
   )
   if (steps.length === 0) return all
-  const unmoved = new Map((await unmovedSteps(control, { steps })).map(({ at, error }) => [at, error]))
+  const unmoved = new Map((await queue.read('unmoved', { steps })).map(({ at, error }) => [at, error]))
   for (const error of unmoved.values()) refuse(error, sum)
   return all.filter((_, at) => !unmoved.has(at))
 }
@@ -124,7 +124,7 @@ interface Some {
 async function enqueueSome(deps: RunDeps, some: Some): Promise<void> {
   const { sum } = some
   const first = await enqueueGood(deps.jobs, some)
-  const orphans = await freeOrphans(deps.database, first)
+  const orphans = await freeOrphans(deps.queue, first)
   // Their jobs went with the queue, their unique keys did not.
   const again = first.filter(({ result }) => result.duplicate && orphans.has(result.id))
   const second = await enqueueGood(deps.jobs, { ...some, args: again.map(({ args }) => args) })
@@ -161,12 +161,9 @@ async function enqueueGood(jobs: Jobs, { job, args, spread, sum }: Some): Promis
 }
 
 /** Frees unique keys whose job is not there any more; gives the ids of those jobs. */
-async function freeOrphans({ control }: Database, enqueued: readonly Enqueued[]): Promise<Set<number>> {
+async function freeOrphans(queue: JobQueue, enqueued: readonly Enqueued[]): Promise<ReadonlySet<number>> {
   const ids = enqueued.filter(({ result }) => result.duplicate).map(({ result }) => result.id)
-  const gone = ids.length === 0 ? [] : await goneJobs(control, { ids })
-  if (gone.length === 0) return new Set()
-  const freed = await freeOrphanKeys(control, { ids: gone.map(({ id }) => id) })
-  return new Set(freed.map(({ id }) => id))
+  return ids.length === 0 ? new Set() : queue.act('freeOrphans', { ids })
 }
 
 function isRefusal(error: unknown): boolean {

@@ -1,3 +1,4 @@
+import type { JobQueue } from '../../jobs/queue.ts'
 import { parseDuration, type Duration } from '../../std/duration.ts'
 import type { Database } from '../../store/database.ts'
 import * as store from '../../store/schedules.ts'
@@ -9,6 +10,7 @@ import { rowOf, tickOf, type ScheduleTick } from './status.ts'
 
 interface Deps {
   database: () => Promise<Database>
+  queue: JobQueue
   telemetry: Telemetry
   start: Start
 }
@@ -30,7 +32,7 @@ export class ScheduleBench {
   async pass(definition: ScheduleDefinition, duration: Duration): Promise<ScheduleTick[]> {
     const ms = parseDuration(duration)
     if (ms === undefined) throw new TypeError(`pass takes a time such as "1h", not ${JSON.stringify(duration)}`)
-    const { telemetry, start } = this.#deps
+    const { queue, telemetry, start } = this.#deps
     const database = await this.#deps.database()
     const { name } = definition
     await store.register(database.control, { ...rowOf(definition), by: 'person', leaseMs: 0 })
@@ -42,7 +44,7 @@ export class ScheduleBench {
       }
     })
     try {
-      while ((await settleNext(definition, { database, telemetry, start })) === 'settled');
+      while ((await settleNext(definition, { database, queue, telemetry, start })) === 'settled');
     } finally {
       unsubscribe()
     }

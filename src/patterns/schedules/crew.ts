@@ -23,6 +23,7 @@
  * - Ticks are kept in weekly partitions, as operations are, and are dropped with them. After a long gap the skipped
  *   ticks become a count on the row of the next tick: a month of seconds must not become two million rows.
  */
+import type { JobQueue } from '../../jobs/queue.ts'
 import type { Crew, Shift } from '../../runtime/crew.ts'
 import { backoffMs } from '../../std/backoff.ts'
 import { errorRecord } from '../../std/error-record.ts'
@@ -37,6 +38,7 @@ import { rowOf } from './status.ts'
 
 interface Deps {
   database: Database
+  queue: JobQueue
   telemetry: Telemetry
   registry: ScheduleRegistry
   start: Start

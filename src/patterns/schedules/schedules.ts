@@ -1,6 +1,7 @@
 import { SluiceError } from '../../errors.ts'
 import { storable } from '../../std/storable.ts'
 import { didYouMean } from '../../std/suggest.ts'
+import type { JobQueue } from '../../jobs/queue.ts'
 import { audited, type Who } from '../../store/audit.ts'
 import type { Database } from '../../store/database.ts'
 import { refuseStale, type Seen, type Switch } from '../../store/expected.ts'
@@ -13,6 +14,7 @@ import { inTurn } from './turns.ts'
 
 interface Deps {
   database: () => Promise<Database>
+  queue: JobQueue
   telemetry: Telemetry
   registry: ScheduleRegistry
   start: Start
@@ -104,7 +106,7 @@ export class Schedules {
     return audited(database, who, async (tx) => {
       const [row] = await store.lockAnyway(tx, { name: definition.name })
       if (row === undefined) throw await this.#notFound(definition.name)
-      const blocker = await blockerOf(tx, definition, row)
+      const blocker = await blockerOf({ connection: tx, queue: this.#deps.queue }, definition, row)
       if (blocker !== undefined) throw blocked(definition.name, nameOf(blocker))
       const started = await startRun(tx, definition, { tick: row.now, start: this.#deps.start })
       const result = { schedule: definition.name, tick: null, missed: 0, actor: who.actor ?? 'a person', ...started }
@@ -138,7 +140,7 @@ export class Schedules {
   ): Promise<ScheduleStatus> {
     const { registry } = this.#deps
     const policy = { overlap: row.overlap, deadlineMs: row.deadline_ms ?? undefined }
-    const blocker = await blockerOf(database.control, policy, row)
+    const blocker = await blockerOf({ connection: database.control, queue: this.#deps.queue }, policy, row)
     return statusOf(row, {
       ...(registry.has(row.name) ? { definition: registry.find(row.name) } : {}),
       ...(blocker === undefined ? {} : { blocker }),

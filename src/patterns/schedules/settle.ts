@@ -1,7 +1,7 @@
+import type { JobQueue } from '../../jobs/queue.ts'
 import { errorRecord } from '../../std/error-record.ts'
 import type { StoreConnection } from '../../store/connection.ts'
 import type { Database } from '../../store/database.ts'
-import { isLive } from '../../store/jobs/views.ts'
 import { find } from '../../store/operations.ts'
 import * as store from '../../store/schedules.ts'
 import { classify, sqlstate } from '../../store/sqlstate.ts'
@@ -25,6 +25,7 @@ export type Start = (
 
 export interface SettleTools {
   database: Database
+  queue: JobQueue
   telemetry: Telemetry
   start: Start
 }
@@ -72,11 +73,11 @@ function ruleOf({ rule, calendar: { zone } }: ScheduleDefinition): { rule: strin
 async function settleStep(
   tx: StoreConnection,
   { definition, row, step }: { definition: ScheduleDefinition; row: store.ScheduleRow; step: Step },
-  { start }: SettleTools,
+  { queue, start }: SettleTools,
 ): Promise<store.NewTick | 'blocked'> {
   const about = { schedule: definition.name, tick: step.tick, missed: step.missed, ...nothing }
   if (step.late) return write(tx, { ...about, outcome: 'skipped', reason: 'nobody was there when it was due' })
-  const blocker = await blockerOf(tx, definition, row)
+  const blocker = await blockerOf({ connection: tx, queue }, definition, row)
   if (blocker !== undefined) {
     if (definition.overlap === 'queue') return 'blocked'
     return write(tx, { ...about, outcome: 'skipped', reason: `blocked by ${nameOf(blocker)}` })
@@ -109,13 +110,13 @@ async function write(tx: StoreConnection, tick: store.NewTick): Promise<store.Ne
 
 /** The run that stands in the way of the next, if there is one. */
 export async function blockerOf(
-  connection: StoreConnection,
+  where: { connection: StoreConnection; queue: JobQueue },
   policy: Pick<ScheduleDefinition, 'overlap' | 'deadlineMs'>,
   row: store.ScheduleRow,
 ): Promise<Run | undefined> {
   const run = lastRunOf(row)
   if (policy.overlap === 'allow' || run === undefined || row.last_started_at === null) return undefined
-  const last = { startedAt: row.last_started_at, over: await isOver(connection, run) }
+  const last = { startedAt: row.last_started_at, over: await isOver(where, run) }
   return isBlocking(policy, last, row.now) ? run : undefined
 }
 
@@ -125,11 +126,8 @@ function lastRunOf({ last_job_id, last_operation_id }: store.ScheduleRow): Run |
 }
 
 /** What is in no table any more was over long ago. */
-async function isOver(connection: StoreConnection, { kind, id }: Run): Promise<boolean> {
-  if (kind === 'job') {
-    const [job] = await isLive(connection, { id: Number(id) })
-    return job?.live !== true
-  }
+async function isOver({ connection, queue }: Parameters<typeof blockerOf>[0], { kind, id }: Run): Promise<boolean> {
+  if (kind === 'job') return !(await queue.read('live', { id: Number(id), tx: connection }))
   const [operation] = await find(connection, { id: String(id) })
   return operation === undefined || operation.finished_at !== null
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { errorRecord, type ErrorRecord } from '../../std/error-record.ts'
 import type { Transaction } from '../../store/pool.ts'
 import * as claims from '../../store/sweep-claims.ts'
-import { findClaimed, lockDue, stamp, unstamp, type FoundRow, type WantedRow } from '../../targets/claim.ts'
+import { findClaimed, lockDue, stamp, unstamp, type FoundRow, type WantedRow } from '../../targets/postgres/claim.ts'
 import { idOf, type ClaimedBatch, type ClaimedRow, type Place } from './place.ts'
 import { chooseOffered, withDeaths } from './suspects.ts'
 

@@ -51,7 +51,7 @@
  */
 import type { Crew, Shift } from '../../runtime/crew.ts'
 import type { Database } from '../../store/database.ts'
-import type { SweptTable } from '../../targets/swept-table.ts'
+import type { SweptTable } from '../../targets/postgres/swept-table.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { SweepDefinition, SweepRegistry } from './definition.ts'
 import { fit } from './fit.ts'

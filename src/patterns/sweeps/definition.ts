@@ -3,8 +3,8 @@ import type { Sql } from 'sql-template-tag'
 import type { Registry } from '../../runtime/registry.ts'
 import type { Window, WindowSpec } from '../../runtime/window.ts'
 import type { Duration } from '../../std/duration.ts'
-import type { Finalising } from '../../targets/finalise.ts'
-import type { SweptNames } from '../../targets/swept-table.ts'
+import type { Finalising } from '../../targets/postgres/finalise.ts'
+import type { SweptNames } from '../../targets/postgres/swept-table.ts'
 
 /** The name of a column of a row. */
 export type ColumnOf<Row> = Extract<keyof Row, string>

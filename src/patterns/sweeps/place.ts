@@ -2,7 +2,7 @@ import type { Shift } from '../../runtime/crew.ts'
 import type { ErrorRecord } from '../../std/error-record.ts'
 import type { Database } from '../../store/database.ts'
 import type { ClaimOwner } from '../../store/sweep-claims.ts'
-import type { SweptTable } from '../../targets/swept-table.ts'
+import type { SweptTable } from '../../targets/postgres/swept-table.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { SweepDefinition } from './definition.ts'
 

@@ -1,6 +1,6 @@
 import { sqlstate } from '../../store/sqlstate.ts'
 import { forgetClaims } from '../../store/sweep-claims.ts'
-import { lockStray, unstamp } from '../../targets/claim.ts'
+import { lockStray, unstamp } from '../../targets/postgres/claim.ts'
 import { claimFound, newOwner, those, wanted } from './claim.ts'
 import type { ClaimedBatch, Place } from './place.ts'
 

@@ -1,7 +1,28 @@
+import type { Database } from '../database.ts'
 import { statement } from '../statement.ts'
 
+/** What tests need of the store of jobs and nobody else should have. */
+export class QueueForTests {
+  readonly #database: () => Promise<Database>
+
+  constructor(database: () => Promise<Database>) {
+    this.#database = database
+  }
+
+  /** Lets time pass for jobs. */
+  async passTime(ms: number): Promise<void> {
+    await passTime((await this.#database()).control, { ms })
+  }
+
+  /** Deletes all jobs, with all that belongs to them; gives the number of those that were unfinished. */
+  async wipe(): Promise<number> {
+    const [wiped] = await wipe((await this.#database()).control)
+    return wiped?.jobs ?? 0
+  }
+}
+
 /** Lets time pass for jobs: what waits for a moment, and keys that are free after one, come nearer by so much. */
-export const passTime = statement<{ ms: number }, { jobs: number }>(
+const passTime = statement<{ ms: number }, { jobs: number }>(
   'job.passTime',
   `with jobs as (
      update sluice.job
@@ -21,7 +42,7 @@ export const passTime = statement<{ ms: number }, { jobs: number }>(
 )
 
 /** Deletes all jobs that have not succeeded, with their claims and unique keys. Nothing tells that they were there. */
-export const wipe = statement<void, { jobs: number }>(
+const wipe = statement<void, { jobs: number }>(
   'job.wipe',
   `with jobs as (
      delete from sluice.job

@@ -1,29 +1,14 @@
+import type { ClaimedJob } from '../../jobs/queue.ts'
 import type { Json } from '../../std/json.ts'
 import type { StoreConnection } from '../connection.ts'
 import { statement } from '../statement.ts'
 
-/** A claimed job, with what is needed to run it. Times are in milliseconds since 1970. */
-export interface ClaimedJob {
-  id: number
-  name: string
+/** A claimed job with what only this store has to know of it. */
+export interface ClaimedRow extends ClaimedJob {
+  /** Only good for one copy of the tables: the name of a queue stays. */
   queueId: number
-  /** The name of its queue; the id is only good for one copy of the tables. */
-  queue: string
   priority: number
   state: number
-  attempt: number
-  crashes: number
-  runAt: number
-  /** Null: the same as `runAt`. */
-  enqueuedAt: number | null
-  args: Json
-  tags: string[] | null
-  tries: Record<string, number> | null
-  keyed: boolean
-  /** Why a person wants it to end; null: nobody does. */
-  cancelling: string | null
-  /** The batch of jobs that it is a member of. */
-  batchId: number | null
 }
 
 /** The same as the database sends it: what most jobs do not have comes only with those that have it. */
@@ -55,7 +40,7 @@ export interface Lane {
   floor: number
 }
 
-export interface ClaimOrder {
+export interface ClaimsOrder {
   claimId: string
   workerId: string
   /** The names of the jobs that the worker knows. */
@@ -73,7 +58,7 @@ export interface ClaimOrder {
 
 /** What a claim gives. */
 export interface ClaimAnswer {
-  jobs: ClaimedJob[]
+  jobs: ClaimedRow[]
   floor: ClaimsFloor
   /** The server's clock, in milliseconds since 1970. */
   serverMs: number
@@ -94,7 +79,7 @@ export interface ClaimsFloor {
  * nobody may clean up yet (an old snapshot is open) are not read again and again; from time to time the floor is zero,
  * for jobs that were committed late. The lists have a floor for the same reason.
  */
-export async function claim(connection: StoreConnection, order: ClaimOrder): Promise<ClaimAnswer> {
+export async function claim(connection: StoreConnection, order: ClaimsOrder): Promise<ClaimAnswer> {
   const [claimed] = await claimJobs(connection, order)
   const jobs = claimed?.jobs ?? null
   const queues = JSON.parse(claimed?.queues ?? '{}') as Record<number, string>
@@ -115,7 +100,7 @@ interface ClaimRow {
   server_ms: number
 }
 
-const claimJobs = statement<ClaimOrder, ClaimRow>(
+const claimJobs = statement<ClaimsOrder, ClaimRow>(
   'job.claim',
   `select jobs, queues, missing, life, claims_floor::text, server_ms from sluice.claim_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   (o) => [
@@ -135,7 +120,7 @@ const claimJobs = statement<ClaimOrder, ClaimRow>(
   { prepare: true },
 )
 
-function receive(sent: Sent, names: readonly string[], queues: Record<number, string>): ClaimedJob {
+function receive(sent: Sent, names: readonly string[], queues: Record<number, string>): ClaimedRow {
   const [id, place, queueId, priority, state, attempt, crashes, runAt, args, rest] = sent
   return {
     id,

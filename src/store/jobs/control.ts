@@ -1,3 +1,4 @@
+import type { QueueSwitches } from '../../jobs/queue.ts'
 import type { BatchNews } from '../job-batches.ts'
 import { statement } from '../statement.ts'
 
@@ -112,13 +113,6 @@ export const askToEnd = statement<JobsFrom & { reason: string }, { id: number }>
    returning job_id as id`,
   (p) => [p.ids, p.reason, p.from],
 )
-
-/** What a person can change of a queue. */
-export interface QueueSwitches {
-  paused: boolean
-  limit: number | null
-  perMs: number | null
-}
 
 /** Locks a queue for a change, and gives what it was. */
 export const lockQueue = statement<{ name: string }, QueueSwitches>(

@@ -1,24 +1,9 @@
+import type { NewJob } from '../../jobs/queue.ts'
 import type { StoreConnection } from '../connection.ts'
 import { list, statement } from '../statement.ts'
 
-/** One job for `sluice.enqueue`, as documented for SQL callers. */
-export interface NewJob {
-  job: string
-  queue?: string
-  /** JSON text of the args: made once, put in as it is. */
-  args: string
-  priority?: 'high' | 'normal' | 'low'
-  delayMs?: number
-  runAt?: string
-  tags?: readonly string[]
-  unique?: { key?: string; forMs?: number; until: 'start' | 'success' } | null
-  key?: { name: string; limit: number }
-  /** The batch of jobs that it joins; `member`: the job that adds it from inside. */
-  batch?: { id: number; member?: number }
-}
-
 /** `id` is a number or its text, as the caller's driver reads a bigint. */
-export interface EnqueuedRow {
+export interface RecordedRow {
   at: number
   id: number | string
   duplicate: boolean
@@ -30,14 +15,14 @@ interface EnqueueOrder {
 }
 
 /** Records jobs: in the order given, each with its id, or with that of the job that holds its unique key. */
-export const enqueue = statement<EnqueueOrder, EnqueuedRow>(
+export const enqueue = statement<EnqueueOrder, RecordedRow>(
   'job.enqueue',
   `select at, id, duplicate from sluice.enqueue($1, $2, true)`,
   ({ jobs, notify }) => [`[${jobs.map(jobText).join(',')}]`, notify],
 )
 
 /** The same where the statement is the whole transaction: nobody has to wait for its end, and it has a lock limit, which comes first. */
-export const enqueueAlone = statement<EnqueueOrder & { lockMs: number }, EnqueuedRow>(
+export const enqueueAlone = statement<EnqueueOrder & { lockMs: number }, RecordedRow>(
   'job.enqueueAlone',
   `select e.at, e.id, e.duplicate
    from (select set_config('lock_timeout', $3, true) as lock_limit offset 0) l

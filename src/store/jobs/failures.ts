@@ -1,25 +1,10 @@
+import type { StepOfRow } from '../../jobs/queue.ts'
+import type { FailureGroup } from '../../jobs/status.ts'
 import type { ErrorRecord } from '../../std/error-record.ts'
 import { statement } from '../statement.ts'
 
 /** What tells one failure of the dead job `d` of class `c` from another. */
 export const fingerprint = `md5(c.name || E'\\n' || d.failure)`
-
-/** Jobs that ended without success in the same way. */
-export interface FailureGroup {
-  fingerprint: string
-  name: string
-  queue: string
-  state: 'dead' | 'discarded' | 'cancelled' | 'quarantined'
-  jobs: number
-  /** The error of the latest. */
-  error: ErrorRecord | null
-  reason: string
-  firstAt: Date
-  lastAt: Date
-  latestId: number
-  /** Jobs per hour of the last day, oldest first. */
-  perHour: number[]
-}
 
 /** The latest so many of them, grouped; the largest group first. */
 export const failureGroups = statement<{ states: readonly string[]; latest: number; limit: number }, FailureGroup>(
@@ -55,14 +40,6 @@ export const failureGroups = statement<{ states: readonly string[]; latest: numb
    order by g.jobs desc, g."lastAt" desc`,
   (p) => [p.states, p.latest, p.limit],
 )
-
-/** The job of a state of a machine for one row, and since when the row is in that state; null: nobody knows. */
-interface StepOfRow {
-  at: number
-  name: string
-  args: unknown
-  since: string | null
-}
 
 /**
  * Which of these steps have ended with MACHINE_STATE since their row is in its state, each with such an error. A step

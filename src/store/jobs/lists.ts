@@ -1,3 +1,4 @@
+import type { JobFilter } from '../../jobs/query.ts'
 import { statement } from '../statement.ts'
 import { fingerprint } from './failures.ts'
 import {
@@ -10,23 +11,6 @@ import {
   liveState,
   type JobView,
 } from './views.ts'
-
-/** Which jobs. Null: any. */
-export interface JobFilter {
-  states: readonly string[]
-  name: string | null
-  queue: string | null
-  tag: string | null
-  /** Only those whose args contain this, in JSON. */
-  args: string | null
-  /** Only those with the same failure. */
-  fingerprint: string | null
-  /** Only jobs before this cursor. */
-  before: number | null
-  limit: number
-  /** Of those that succeeded: only the ones of the last so many milliseconds, as there may be very many. */
-  withinMs: number
-}
 
 const named = `($2::text is null or c.name = $2) and ($3::text is null or q.name = $3)`
 

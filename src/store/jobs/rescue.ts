@@ -1,7 +1,8 @@
+import type { JobClaim } from '../../jobs/ending.ts'
+import type { KeptHistory } from '../../jobs/queue.ts'
 import type { StoreConnection } from '../connection.ts'
 import { isAnyMissing, isAnyOlder } from '../partitions.ts'
 import { statement } from '../statement.ts'
-import type { JobClaim } from './settle.ts'
 
 export interface RescuedJob {
   id: number
@@ -148,19 +149,13 @@ const createDays = statement<void, { created: number }>(
   () => [daysAhead],
 )
 
-/** For how long ended jobs are kept. */
-interface KeptJobs {
-  keepDays: number
-  keepDeadDays: number
-}
-
 /** Drops the days of history that are old enough. */
-export async function dropJobPartitions(connection: StoreConnection, kept: KeptJobs): Promise<void> {
+export async function dropJobPartitions(connection: StoreConnection, kept: KeptHistory): Promise<void> {
   const [look] = await isAnyOlder(connection, { ...days, keepDays: Math.min(kept.keepDays, kept.keepDeadDays) })
   if (look?.older === true) await dropDays(connection, kept)
 }
 
-const dropDays = statement<KeptJobs, { dropped: number }>(
+const dropDays = statement<KeptHistory, { dropped: number }>(
   'job.dropPartitions',
   `select sluice.drop_job_partitions($1, $2) as dropped`,
   (p) => [p.keepDays, p.keepDeadDays],

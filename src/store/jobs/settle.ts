@@ -1,16 +1,12 @@
-import type { ErrorRecord } from '../../std/error-record.ts'
+import type { Burial, Completion, JobClaim, Setback } from '../../jobs/ending.ts'
 import type { StoreConnection } from '../connection.ts'
 import { freeJson } from '../free-text.ts'
 import { list, statement } from '../statement.ts'
 
 /**
- * Proof that a job is ours: every change compares it, with the mark in the job's row or, for a new job, with the claim
- * that has it on its list and is still there. The row of a new job does not know of its first attempt.
+ * Every change here compares the claim: with the mark in the job's row or, for a new job, with the claim that has it on
+ * its list and is still there. The row of a new job does not know of its first attempt.
  */
-export interface JobClaim {
-  id: number
-  claimId: string
-}
 
 /** Jobs that have left their claims, and the hashes of the keys that they had. */
 export interface Settled {
@@ -28,13 +24,6 @@ export interface SettledJob {
   /** The batch of jobs that it was a member of, when it has ended. */
   batch_id?: number | string | null
   outcome?: string
-}
-
-export interface Completion extends JobClaim {
-  waitMs: number
-  runMs: number
-  /** Whether it belongs to a batch of jobs. */
-  member: boolean
 }
 
 /**
@@ -68,21 +57,6 @@ const completeJobs = statement<
   { prepare: true },
 )
 
-/** An attempt that did not succeed, and what is to come of it. */
-export interface Setback extends JobClaim {
-  verdict: 'retry' | 'snooze' | 'release'
-  reason: string
-  delayMs: number
-  error: ErrorRecord | null
-  /** Failures by rule, with this one. */
-  tries: Record<string, number> | null
-  /** Whether it counts as an attempt. */
-  counts: boolean
-  /** One of many that are alike: no row is kept of it. */
-  unrecorded?: boolean
-  runMs: number
-}
-
 /** Sends jobs back to wait for their next attempt, with a record of this one. */
 export const postpone = statement<{ setbacks: readonly Setback[]; workerId: string }, SettledJob>(
   'job.postpone',
@@ -112,14 +86,6 @@ export const postpone = statement<{ setbacks: readonly Setback[]; workerId: stri
    from failed`,
   ({ setbacks, workerId }) => [freeJson(setbacks), workerId],
 )
-
-/** An end other than success. */
-export interface Burial extends JobClaim {
-  outcome: 'dead' | 'discarded' | 'cancelled' | 'quarantined'
-  reason: string
-  error: ErrorRecord | null
-  runMs: number
-}
 
 /** Ends jobs that will not be tried again: out of the live table, kept with all they had, their unique keys free. */
 export const bury = statement<{ burials: readonly Burial[]; workerId: string }, SettledJob>(

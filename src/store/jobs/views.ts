@@ -1,17 +1,15 @@
+import type { JobState, LockView } from '../../jobs/status.ts'
 import type { ErrorRecord } from '../../std/error-record.ts'
 import type { Json } from '../../std/json.ts'
 import type { StoreConnection } from '../connection.ts'
-import { statement } from '../statement.ts'
-
-type LiveJobState = 'waiting' | 'scheduled' | 'blocked' | 'running'
-type EndedJobState = 'succeeded' | 'dead' | 'discarded' | 'cancelled' | 'quarantined'
+import { list, statement } from '../statement.ts'
 
 /** A job wherever it is. */
 export interface JobView {
   id: number
   name: string
   queue: string
-  state: LiveJobState | EndedJobState
+  state: JobState
   priority: 'high' | 'normal' | 'low' | null
   attempt: number
   crashes: number
@@ -122,6 +120,32 @@ const findEnded = statement<{ id: number; from: string; to: string | null }, Job
   ({ id, from, to }) => [id, from, to],
 )
 
+/** Which of these jobs ended without success since a moment: a week of days at a time, as `findJob` does. */
+export async function deadAmong(
+  connection: StoreConnection,
+  { ids, since }: { ids: readonly number[]; since: Date },
+): Promise<Set<number>> {
+  const dead = new Set<number>()
+  const [days] = await endedDays(connection)
+  const nowMs = days?.now_ms ?? 0
+  const firstMs = Math.max(since.getTime(), days?.oldest_ms ?? Infinity)
+  for (let fromMs = firstMs; fromMs <= nowMs; fromMs += daysPerLook * dayMs) {
+    const toMs = fromMs + daysPerLook * dayMs
+    const to = toMs > nowMs ? null : new Date(toMs).toISOString()
+    for (const { id } of await findDead(connection, { ids, from: new Date(fromMs).toISOString(), to })) dead.add(id)
+  }
+  return dead
+}
+
+const findDead = statement<{ ids: readonly number[]; from: string; to: string | null }, { id: number }>(
+  'job.findDead',
+  `select d.id
+   from sluice.job_dead d
+   where d.id = any($1::bigint[]) and d.finished_at >= $2::timestamptz
+     and d.finished_at < coalesce($3::timestamptz, 'infinity')`,
+  ({ ids, from, to }) => [list(ids), from, to],
+)
+
 /** Whether a job has not ended yet. */
 export const isLive = statement<{ id: number }, { live: boolean }>(
   'job.isLive',
@@ -184,14 +208,6 @@ export const listQueues = statement<void, QueueView>(
    order by q.name`,
   () => [],
 )
-
-export interface LockView {
-  name: string
-  key: string
-  job_id: number
-  until: 'start' | 'success'
-  expires_at: Date | null
-}
 
 export const listLocks = statement<{ name: string | null; limit: number }, LockView>(
   'job.locks',

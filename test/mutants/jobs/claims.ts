@@ -1,12 +1,14 @@
 import type { Mutant } from '../mutant.ts'
 
-const claims = 'src/jobs/claims.ts'
-const schema = 'src/store/migrations/0006_create_jobs.sql'
+const claims = 'src/store/jobs/claimer.ts'
+const claimJobs = 'src/store/schema/functions/claim_jobs.sql'
+const endJobs = 'src/store/schema/functions/end_jobs.sql'
+const jobTables = 'src/store/schema/tables/0004_jobs.sql'
 const guards = 'test/jobs/claim-guards.test.ts'
 const lost = 'test/jobs/lost-answers.test.ts'
 
 const markedUnguarded = {
-  file: schema,
+  file: claimJobs,
   from: 'where j.ctid = any(picked) and j.claim_id is null',
   to: 'where j.ctid = any(picked)',
 }
@@ -18,7 +20,7 @@ export const jobClaims: readonly Mutant[] = [
     breaks: 'a new job has one holder: two workers look for new jobs at the same time, and both get it',
     edits: [
       {
-        file: schema,
+        file: claimJobs,
         from: 'perform sluice.lock_claims();\n    -- First the lists',
         to: '-- First the lists',
       },
@@ -28,19 +30,19 @@ export const jobClaims: readonly Mutant[] = [
   {
     name: 'claimed-in-old-snapshot',
     breaks: 'a job has one holder: a claim whose snapshot is older than its lock takes what others have',
-    edits: [{ file: schema, from: "  perform sluice.require_read_committed('sluice.claim_jobs');\n", to: '' }],
+    edits: [{ file: claimJobs, from: "  perform sluice.require_read_committed('sluice.claim_jobs');\n", to: '' }],
     caughtBy: { file: guards, test: 'to claim in a transaction that is repeatable read is refused' },
   },
   {
     name: 'new-job-claimed-twice',
     breaks: 'a new job has one holder: jobs on the list of another claim are claimed again',
-    edits: [{ file: schema, from: 'and not (listed @> j.id) and j.class_id', to: 'and j.class_id' }],
+    edits: [{ file: claimJobs, from: 'and not (listed @> j.id) and j.class_id', to: 'and j.class_id' }],
     caughtBy: { file: guards, test: 'a job that was new and is claimed is not claimed again' },
   },
   {
     name: 'next-job-claimed-twice',
     breaks: 'a job has one holder: a job that is next in line and marked by a claim is claimed again',
-    edits: [{ file: schema, from: 'j.claim_id is null and j.crashes = 0', to: 'j.crashes = 0' }, markedUnguarded],
+    edits: [{ file: claimJobs, from: 'j.claim_id is null and j.crashes = 0', to: 'j.crashes = 0' }, markedUnguarded],
     caughtBy: { file: guards, test: 'a job that was next in line and is claimed is not claimed again' },
   },
   {
@@ -48,7 +50,7 @@ export const jobClaims: readonly Mutant[] = [
     breaks: 'a job has one holder: a job that is due and marked by a claim is claimed again',
     edits: [
       {
-        file: schema,
+        file: claimJobs,
         from: 'j.run_at <= statement_timestamp() and j.claim_id is null\n',
         to: 'j.run_at <= statement_timestamp()\n',
       },
@@ -61,7 +63,7 @@ export const jobClaims: readonly Mutant[] = [
     breaks: 'a job waits for a worker that knows it: new jobs of any name are claimed',
     edits: [
       {
-        file: schema,
+        file: claimJobs,
         from: 'and not (listed @> j.id) and j.class_id = any(class_ids)',
         to: 'and not (listed @> j.id)',
       },
@@ -71,7 +73,7 @@ export const jobClaims: readonly Mutant[] = [
   {
     name: 'unknown-next-job-claimed',
     breaks: 'a job waits for a worker that knows it: jobs of any name are claimed when they are next in line',
-    edits: [{ file: schema, from: 'j.crashes = 0 and j.class_id = any(class_ids)', to: 'j.crashes = 0' }],
+    edits: [{ file: claimJobs, from: 'j.crashes = 0 and j.class_id = any(class_ids)', to: 'j.crashes = 0' }],
     caughtBy: {
       file: guards,
       test: 'a worker leaves a job alone that is next in line and whose name it does not know',
@@ -82,7 +84,7 @@ export const jobClaims: readonly Mutant[] = [
     breaks: 'a job waits for a worker that knows it: jobs of any name are claimed when they are due',
     edits: [
       {
-        file: schema,
+        file: claimJobs,
         from: 'j.run_at <= statement_timestamp() and j.claim_id is null\n          and j.class_id = any(class_ids)\n',
         to: 'j.run_at <= statement_timestamp() and j.claim_id is null\n',
       },
@@ -94,7 +96,7 @@ export const jobClaims: readonly Mutant[] = [
     breaks: 'a claimed job is ended by its holder alone: a person ends a new job that a worker is just claiming',
     edits: [
       {
-        file: schema,
+        file: endJobs,
         from: `if exists (select from sluice.job j where j.id = any(p_ids) and j.state = 0) then
     perform sluice.lock_claims();
   end if;`,
@@ -111,7 +113,7 @@ export const jobClaims: readonly Mutant[] = [
     breaks: 'a claimed job is ended by its holder alone: a person ends a job that a claim has marked',
     edits: [
       {
-        file: schema,
+        file: endJobs,
         from: 'where j.id = any(p_ids) and j.claim_id is null\n        and not (j.state = 0 and exists (select from listed',
         to: 'where j.id = any(p_ids)\n        and not (j.state = 0 and exists (select from listed',
       },
@@ -122,7 +124,7 @@ export const jobClaims: readonly Mutant[] = [
     name: 'listed-job-ended-by-person',
     breaks: 'a claimed job is ended by its holder alone: a person ends a new job on the list of a claim',
     edits: [
-      { file: schema, from: 'and not (j.state = 0 and exists (select from listed l where l.r @> j.id))\n', to: '\n' },
+      { file: endJobs, from: 'and not (j.state = 0 and exists (select from listed l where l.r @> j.id))\n', to: '\n' },
     ],
     caughtBy: { file: guards, test: 'a person cannot end a job that was new and is claimed' },
   },
@@ -159,7 +161,7 @@ export const jobClaims: readonly Mutant[] = [
   {
     name: 'claims-floor-outlives-server',
     breaks: 'a new job has one holder: after a crash of the server, claims below a remembered floor are not seen',
-    edits: [{ file: schema, from: 'case when l.id || era = p_life and', to: 'case when' }],
+    edits: [{ file: claimJobs, from: 'case when l.id || era = p_life and', to: 'case when' }],
     caughtBy: {
       file: 'test/jobs/claim-and-complete.test.ts',
       test: 'after a crash of the server, what a worker remembers of claims counts for nothing',
@@ -184,7 +186,9 @@ export const jobClaims: readonly Mutant[] = [
     name: 'server-life-survives-crash',
     breaks:
       'what is remembered of claims ends with the life of the server: the crash of a session begins no other life',
-    edits: [{ file: schema, from: 'create unlogged table sluice.server_life', to: 'create table sluice.server_life' }],
+    edits: [
+      { file: jobTables, from: 'create unlogged table sluice.server_life', to: 'create table sluice.server_life' },
+    ],
     caughtBy: {
       file: 'test/faults/server-crash.test.ts',
       test: 'the crash of one session begins another life, though the server goes on',

@@ -1,6 +1,7 @@
 import type { Mutant } from '../mutant.ts'
 
-const schema = 'src/store/migrations/0006_create_jobs.sql'
+const claimJobs = 'src/store/schema/functions/claim_jobs.sql'
+const jobKeys = 'src/store/schema/functions/job_keys.sql'
 const costs = 'test/jobs/growing-costs.test.ts'
 const views = 'src/store/jobs/views.ts'
 const hints = 'test/jobs/hints.test.ts'
@@ -10,7 +11,7 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'sweep-looks-at-all-keys',
     breaks: 'the cost of a sweep does not grow with the keys: it looks at all of them',
-    edits: [{ file: schema, from: '    from head h\n    limit p_most) k;', to: '    from head h) k;' }],
+    edits: [{ file: jobKeys, from: '    from head h\n    limit p_most) k;', to: '    from head h) k;' }],
     caughtBy: {
       file: costs,
       test: 'a sweep of concurrency keys looks at a thousand of them, however many there are',
@@ -20,14 +21,18 @@ export const jobCosts: readonly Mutant[] = [
     name: 'sweep-begins-anew',
     breaks: 'every key is looked at: each sweep of a worker begins with the first',
     edits: [
-      { file: 'src/jobs/chores.ts', from: '      after = next\n', to: '      after = next === "" ? next : null\n' },
+      {
+        file: 'src/store/jobs/maintenance.ts',
+        from: 'this.#after = next\n',
+        to: 'this.#after = next === "" ? next : null\n',
+      },
     ],
     caughtBy: { file: costs, test: 'a worker goes on with the keys that its last sweep did not reach' },
   },
   {
     name: 'due-keys-not-let-in',
     breaks: 'a job with a key runs when it is due: it waits until sweeps come by its key',
-    edits: [{ file: schema, from: 'admit_jobs(due || roomy)', to: 'admit_jobs(roomy)' }],
+    edits: [{ file: jobKeys, from: 'admit_jobs(due || roomy)', to: 'admit_jobs(roomy)' }],
     caughtBy: {
       file: costs,
       test: 'a job with a key that is due is let in by the sweep that finds it, wherever that looks',
@@ -36,7 +41,7 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'admission-walks-other-jobs',
     breaks: 'to let in a key reads its own jobs: those of all keys that are inside are read',
-    edits: [{ file: schema, from: 'l.state = inside)', to: 'l.state = 4)' }],
+    edits: [{ file: jobKeys, from: 'l.state = inside)', to: 'l.state = 4)' }],
     caughtBy: {
       file: costs,
       test: 'to let in keys reads their jobs and no others, also when statistics say that there are none',
@@ -45,19 +50,21 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'claim-looks-into-all-queues',
     breaks: 'the cost of a claim does not grow with the queues: it looks into all of them',
-    edits: [{ file: 'src/jobs/busy-queues.ts', from: 'const fewQueues = 50', to: 'const fewQueues = 5_000' }],
+    edits: [{ file: 'src/store/jobs/where-to-look.ts', from: 'const fewQueues = 50', to: 'const fewQueues = 5_000' }],
     caughtBy: { file: costs, test: 'a claim looks into a few queues, however many there are' },
   },
   {
     name: 'busy-queues-left-out',
     breaks: 'every queue is looked into: those after the first ones with jobs never are',
-    edits: [{ file: schema, from: 'next_after := least(fresh[p_most], waiting[p_most], scheduled[p_most]);', to: '' }],
+    edits: [
+      { file: claimJobs, from: 'next_after := least(fresh[p_most], waiting[p_most], scheduled[p_most]);', to: '' },
+    ],
     caughtBy: { file: costs, test: 'looks for busy queues that follow each other leave none out' },
   },
   {
     name: 'due-queue-not-busy',
     breaks: 'a job runs when it is due: a queue with nothing else in it is taken for empty',
-    edits: [{ file: schema, from: 'unnest(fresh || waiting || due) q', to: 'unnest(fresh || waiting) q' }],
+    edits: [{ file: claimJobs, from: 'unnest(fresh || waiting || due) q', to: 'unnest(fresh || waiting) q' }],
     caughtBy: { file: costs, test: 'busy is a queue with jobs that are new, next in line or due, and no other' },
   },
   {
@@ -69,7 +76,9 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'stop-unheard-in-a-claim',
     breaks: 'a worker stops at once: it sleeps when the stop came while it claimed',
-    edits: [{ file: 'src/jobs/crew.ts', from: ' && !this.#hinted && !stopping.aborted)', to: ' && !this.#hinted)' }],
+    edits: [
+      { file: 'src/jobs/worker.ts', from: ' && !hint.notified && !stopping.aborted)', to: ' && !hint.notified)' },
+    ],
     caughtBy: {
       file: 'test/jobs/shutdown.test.ts',
       test: 'a worker that is stopped while it claims does not wait for its next look',
@@ -78,7 +87,9 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'session-for-no-setting',
     breaks: 'a worker without work of users has no connection for it: it looks there for settings to put back',
-    edits: [{ file: 'src/governor/vacuum-care.ts', from: '    if (any?.kept !== true) return\n', to: '' }],
+    edits: [
+      { file: 'src/targets/postgres/upkeep.ts', from: '      if (any?.kept !== true) return undefined\n', to: '' },
+    ],
     caughtBy: {
       file: 'test/jobs/shutdown.test.ts',
       test: 'a worker that has no work of users opens no connection for it',
@@ -110,7 +121,13 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'all-workers-look',
     breaks: 'one job costs a few claims: who has looked does not tell the others that nothing is left',
-    edits: [{ file: 'src/jobs/crew.ts', from: '      this.#claims.tellOthers(left, contested)\n', to: '' }],
+    edits: [
+      {
+        file: 'src/store/jobs/postgres-queue.ts',
+        from: '    this.claimer.tellOthers(next.value, contested)\n',
+        to: '',
+      },
+    ],
     caughtBy: {
       file: hints,
       test: 'a worker tells the others that it has left nothing, and stays asleep when another one has',
@@ -119,7 +136,7 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'told-worker-looks',
     breaks: 'one job costs a few claims: a worker looks although another one has left nothing',
-    edits: [{ file: 'src/jobs/hints.ts', from: 'this.close(hint.id)', to: 'this.open(hint.id)' }],
+    edits: [{ file: 'src/store/jobs/hints.ts', from: 'this.close(hint.id)', to: 'this.open(hint.id)' }],
     caughtBy: {
       file: hints,
       test: 'not when new jobs are in queues that it does not serve, or when workers of another group have looked',
@@ -128,7 +145,7 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'later-hint-forgotten',
     breaks: 'a hint counts until somebody has looked after it: a look before it ends it, too',
-    edits: [{ file: 'src/jobs/hints.ts', from: '    if (id !== this.#last) return\n', to: '' }],
+    edits: [{ file: 'src/store/jobs/hints.ts', from: '    if (id !== this.#last) return\n', to: '' }],
     caughtBy: {
       file: hints,
       test: 'not when another one has looked since the last hint, but when that was an earlier one',
@@ -137,7 +154,7 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'foreign-queue-looked-into',
     breaks: 'workers sleep through hints that are not for them: they look whatever the queue is',
-    edits: [{ file: 'src/jobs/hints.ts', from: 'if (serves(hint.queues)) this', to: 'this' }],
+    edits: [{ file: 'src/store/jobs/hints.ts', from: 'if (serves(hint.queues)) this', to: 'this' }],
     caughtBy: {
       file: hints,
       test: 'not when new jobs are in queues that it does not serve, or when workers of another group have looked',
@@ -146,15 +163,13 @@ export const jobCosts: readonly Mutant[] = [
   {
     name: 'full-worker-keeps-hint',
     breaks: 'a hint is passed on by a worker that is full: it says that nothing is left',
-    edits: [
-      { file: 'src/jobs/claims.ts', from: "return { count, left: 'more' }", to: "return { count, left: 'nothing' }" },
-    ],
+    edits: [{ file: 'src/store/jobs/claimer.ts', from: "return 'more'", to: "return 'nothing'" }],
     caughtBy: { file: hints, test: 'a look tells the others whether it has left anything, if it knows' },
   },
   {
     name: 'doubtful-look-ends-hint',
     breaks: 'a look that began above late jobs does not end the hint for others',
-    edits: [{ file: 'src/jobs/claims.ts', from: ' && (swept || count > 0)', to: '' }],
+    edits: [{ file: 'src/store/jobs/claimer.ts', from: ' && (swept || count > 0)', to: '' }],
     caughtBy: { file: hints, test: 'a look tells the others whether it has left anything, if it knows' },
   },
   {

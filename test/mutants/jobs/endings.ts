@@ -2,14 +2,25 @@ import type { Mutant } from '../mutant.ts'
 
 const settle = 'src/store/jobs/settle.ts'
 const rescue = 'src/store/jobs/rescue.ts'
-const schema = 'src/store/migrations/0006_create_jobs.sql'
+const endJobs = 'src/store/schema/functions/end_jobs.sql'
 const stale = 'test/jobs/stale-claims.test.ts'
+
+const contract = 'test/contracts/queue-postgres.test.ts'
+const cannot = (verb: string): string => `a stale worker cannot ${verb} a job that another worker has claimed since`
+/** Which test notices a holder that touches a job without its nonce, by what the holder does. */
+const staleTests: Readonly<Record<string, string>> = {
+  complete: cannot('complete'),
+  postpone: cannot('postpone'),
+  bury: cannot('bury'),
+  lock: 'work under a stale claim does not begin',
+  watch: 'a worker sees which of its claims are held, are to end, and are lost',
+}
 
 /** The condition under which each statement of a claim's holder touches a job, with what stands around it. */
 const fences = [
   {
     verb: 'complete',
-    file: schema,
+    file: endJobs,
     start: 'where j.id = d.id',
     mark: 'j.claim_id = d.claim_id',
     listed: ' or (j.state = 0 and d.claim_id = any(live))',
@@ -62,7 +73,7 @@ export const jobEndings: readonly Mutant[] = [
         name: verb === 'complete' ? 'job-completed-without-nonce' : `job-${verb}-without-nonce`,
         breaks: `a stale worker commits nothing: the statement "${verb}" finds a job by its id alone`,
         edits: [{ file, from, to: `${start}${end}` }],
-        caughtBy: { file: stale, test: `a stale worker cannot ${verb} a job that another worker has claimed since` },
+        caughtBy: { file: contract, test: staleTests[verb] ?? '' },
       },
       {
         name: `new-job-${verb}-without-claim`,
@@ -81,7 +92,7 @@ export const jobEndings: readonly Mutant[] = [
         from: 'claims.filter(({ id, claimId }) => found.has(`${id} ${claimId}`))',
         to: 'claims.filter(({ id }) => rows.some((row) => Number(row.id) === id))',
       },
-      { file: schema, from: 'h.id = any(p_ids) and h.claim_id = any(p_claim_ids)', to: 'h.id = any(p_ids)' },
+      { file: endJobs, from: 'h.id = any(p_ids) and h.claim_id = any(p_claim_ids)', to: 'h.id = any(p_ids)' },
     ],
     caughtBy: { file: stale, test: 'a stale worker is not told that it completed what another worker completed' },
   },
@@ -92,7 +103,7 @@ export const jobEndings: readonly Mutant[] = [
       {
         file: 'src/jobs/completer.ts',
         from: 'if (doubtful.length > 0) this.#recallLater(doubtful)',
-        to: 'for (const due of doubtful) this.#settle(due, false)',
+        to: 'for (const due of doubtful) this.#report(due.attempt, undefined)',
       },
     ],
     caughtBy: {
@@ -148,7 +159,7 @@ export const jobEndings: readonly Mutant[] = [
     edits: [
       {
         file: 'src/jobs/watch.ts',
-        from: "else if (cancelling === undefined) stop.stop(new JobLost('the job belongs to another worker now'))",
+        from: "else if (fate === undefined) stop.stop(new JobLost('the job belongs to another worker now'))",
         to: '',
       },
     ],
@@ -160,7 +171,7 @@ export const jobEndings: readonly Mutant[] = [
       'a stale worker commits nothing: a transactional job looks at its claim once, and neither locks nor asks again',
     edits: [
       { file: settle, from: '\n   for update of j`', to: '`' },
-      { file: 'src/jobs/transactional.ts', from: 'if (ids.length === 0) throw new JobLost()', to: '' },
+      { file: 'src/store/jobs/transaction.ts', from: 'if (ids.length === 0) throw new JobLost()', to: '' },
     ],
     caughtBy: {
       file: 'test/jobs/claim-lifetime.test.ts',
@@ -170,7 +181,7 @@ export const jobEndings: readonly Mutant[] = [
   {
     name: 'transactional-job-begun-unheld',
     breaks: 'a handler begins only under its claim: a transactional job begins though another worker has it',
-    edits: [{ file: 'src/jobs/transactional.ts', from: 'if (mine.length === 0) throw new JobLost()', to: '' }],
+    edits: [{ file: 'src/store/jobs/transaction.ts', from: 'if (mine.length === 0) throw new JobLost()', to: '' }],
     caughtBy: {
       file: 'test/jobs/claim-lifetime.test.ts',
       test: 'a transactional job that was taken over before its turn does not begin',
@@ -190,7 +201,7 @@ export const jobEndings: readonly Mutant[] = [
     breaks: 'after a lost COMMIT the row of the job decides: a job that its COMMIT has ended counts as taken over',
     edits: [
       {
-        file: 'src/jobs/transactional.ts',
+        file: 'src/store/jobs/transaction.ts',
         from: "if ((await settle.completedBy(database.control, { claims: [claim], fromMs })).length === 1) return 'committed'",
         to: '',
       },
@@ -205,7 +216,7 @@ export const jobEndings: readonly Mutant[] = [
     breaks: 'after a lost COMMIT the row of the job decides: a job whose COMMIT failed counts as succeeded',
     edits: [
       {
-        file: 'src/jobs/transactional.ts',
+        file: 'src/store/jobs/transaction.ts',
         from: ".length === 1) return 'rolled back'",
         to: ".length === 1) return 'committed'",
       },

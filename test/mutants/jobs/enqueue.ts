@@ -1,6 +1,8 @@
 import type { Mutant } from '../mutant.ts'
 
-const schema = 'src/store/migrations/0006_create_jobs.sql'
+const claimJobs = 'src/store/schema/functions/claim_jobs.sql'
+const endJobs = 'src/store/schema/functions/end_jobs.sql'
+const enqueueJobs = 'src/store/schema/functions/enqueue.sql'
 const forTests = 'src/store/for-tests.ts'
 const realQueue = 'test/testing/real-queue.test.ts'
 const changes = 'test/jobs/unique-changes.test.ts'
@@ -57,13 +59,13 @@ export const jobEnqueue: readonly Mutant[] = [
   ).map(([name, state, after]): Mutant => ({
     name: `start-before-${name}`,
     breaks: `a job that has a key sees the changes of those who found it taken: one that ${state} does not wait`,
-    edits: [{ file: schema, from: `${mayStart}\n        ${after}`, to: `\n        ${after}` }],
+    edits: [{ file: claimJobs, from: `${mayStart}\n        ${after}`, to: `\n        ${after}` }],
     caughtBy: { file: changes, test: `and that ${state} starts when that has committed` },
   })),
   {
     name: 'duplicate-locks-nothing',
     breaks: 'a job that has a key sees the changes of those who found it taken: they do not lock the key',
-    edits: [{ file: schema, from: '        for key share\n      )', to: '      )' }],
+    edits: [{ file: enqueueJobs, from: '        for key share\n      )', to: '      )' }],
     caughtBy: {
       file: changes,
       test: 'the index that the trigger of the manual keeps has every change, also one that was open when its job was due',
@@ -74,7 +76,7 @@ export const jobEnqueue: readonly Mutant[] = [
     breaks: 'a job starts though there is always a transaction that counts on it: it keeps its key while it waits',
     edits: [
       {
-        file: schema,
+        file: claimJobs,
         from: 'and k.until = 0 and k.expires_at > clock_timestamp()\n    for no key update',
         to: 'and k.until = 0 and false\n    for no key update',
       },
@@ -89,7 +91,7 @@ export const jobEnqueue: readonly Mutant[] = [
     breaks: 'a unique key is freed with the end of its job: one that a transaction has met in use is left to the dead',
     edits: [
       {
-        file: schema,
+        file: endJobs,
         from: 'where k.hash = any(hashes) and k.job_id = any(p_ids)',
         to: 'where false and k.hash = any(hashes) and k.job_id = any(p_ids)',
       },
@@ -99,7 +101,7 @@ export const jobEnqueue: readonly Mutant[] = [
   {
     name: 'shared-statement-waits-for-locks',
     breaks: 'an open transaction delays nobody but those who want its keys: a shared statement waits for its locks',
-    edits: [{ file: 'src/jobs/coalescer.ts', from: 'const sharedLockMs = 50', to: 'const sharedLockMs = 60_000' }],
+    edits: [{ file: 'src/store/coalescer.ts', from: 'const sharedLockMs = 50', to: 'const sharedLockMs = 60_000' }],
     caughtBy: {
       file: 'test/jobs/locked-keys.test.ts',
       test: 'a unique key of an open transaction makes nobody wait but those who want it',
@@ -110,7 +112,7 @@ export const jobEnqueue: readonly Mutant[] = [
     breaks: 'an enqueue ends when the lock limit is over: one that waits for a lock is tried again and again',
     edits: [
       {
-        file: 'src/jobs/coalescer.ts',
+        file: 'src/store/coalescer.ts',
         from: 'if (performance.now() - one.lockedSince >= patienceMs) {',
         to: 'if (performance.now() - one.lockedSince >= patienceMs * 1e6) {',
       },
@@ -125,7 +127,7 @@ export const jobEnqueue: readonly Mutant[] = [
     breaks: 'an application commits many transactions at a time: those that enqueue carry a notification',
     edits: [
       {
-        file: 'src/jobs/entrance.ts',
+        file: 'src/store/jobs/enqueuer.ts',
         from: 'enqueue(connection, { jobs, notify: inside })',
         to: 'enqueue(connection, { jobs, notify: !inside })',
       },
@@ -140,7 +142,7 @@ export const jobEnqueue: readonly Mutant[] = [
     breaks: 'a worker hears of jobs of a transaction soon: no hint follows it',
     edits: [
       {
-        file: 'src/jobs/entrance.ts',
+        file: 'src/store/jobs/enqueuer.ts',
         from: '    this.hintSoon(database)\n    return recorded',
         to: '    return recorded',
       },
@@ -153,7 +155,7 @@ export const jobEnqueue: readonly Mutant[] = [
   {
     name: 'digits-lost',
     breaks: 'args reach the handler unchanged: a number that JavaScript cannot hold comes in by SQL',
-    edits: [{ file: schema, from: 'g.given::float8::text::numeric <> g.given', to: 'g.given is null' }],
+    edits: [{ file: enqueueJobs, from: 'g.given::float8::text::numeric <> g.given', to: 'g.given is null' }],
     caughtBy: {
       file: 'test/jobs/bad-input.test.ts',
       test: 'what SQL gives to sluice.enqueue is refused in clear words, or reaches the handler unchanged',

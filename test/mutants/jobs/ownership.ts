@@ -1,7 +1,8 @@
 import type { Mutant } from '../mutant.ts'
 
-const claims = 'src/jobs/claims.ts'
-const schema = 'src/store/migrations/0006_create_jobs.sql'
+const claims = 'src/store/jobs/claimer.ts'
+const claimJobs = 'src/store/schema/functions/claim_jobs.sql'
+const endJobs = 'src/store/schema/functions/end_jobs.sql'
 const recall = 'test/jobs/recall.test.ts'
 const restored = 'test/jobs/restored-ids.test.ts'
 const slots = 'test/jobs/transactional-slots.test.ts'
@@ -14,16 +15,15 @@ export const jobOwnership: readonly Mutant[] = [
     name: 'claims-handed-over-late',
     breaks: 'what was claimed is run: claims are handed over when the whole round is over, and lost when it fails',
     edits: [
-      { file: claims, from: '      receive(claimed)\n    }', to: '      late.push(claimed)\n    }' },
       {
-        file: claims,
-        from: 'let [count, suspected] = [0, false]',
-        to: 'let [count, suspected] = [0, false]\n    const late: Claimed[] = []',
+        file: 'src/jobs/worker.ts',
+        from: '      this.#receive(claimed, { runner, completer })\n    }',
+        to: '      late.push(claimed)\n    }\n    for (const claimed of late) this.#receive(claimed, { runner, completer })',
       },
       {
-        file: claims,
-        from: '    if (count >= order.limit) return',
-        to: '    for (const claimed of late) receive(claimed)\n    if (count >= order.limit) return',
+        file: 'src/jobs/worker.ts',
+        from: '    let count = 0\n',
+        to: '    let count = 0\n    const late: Claimed[] = []\n',
       },
     ],
     caughtBy: { file: strays, test: 'jobs that were claimed run, although a later claim of the same round fails' },
@@ -31,7 +31,7 @@ export const jobOwnership: readonly Mutant[] = [
   {
     name: 'strays-kept',
     breaks: 'nothing stays claimed unheard: a worker does not look for claims in its name that it does not know',
-    edits: [{ file: 'src/jobs/crew.ts', from: '      this.#returnStrays(shift),\n', to: '' }],
+    edits: [{ file: 'src/jobs/worker.ts', from: '      this.#returnStrays(parts),\n', to: '' }],
     caughtBy: { file: strays, test: 'a worker gives back what is claimed in its name and unknown to it' },
   },
   {
@@ -44,7 +44,10 @@ export const jobOwnership: readonly Mutant[] = [
         to: 'from sluice.job_claim where $1::uuid is not null',
       },
     ],
-    caughtBy: { file: strays, test: 'a worker leaves the claims of others alone' },
+    caughtBy: {
+      file: 'test/contracts/queue-postgres.test.ts',
+      test: 'a worker gives back what is claimed in its name and unknown to it, and nothing else',
+    },
   },
   {
     name: 'claim-on-its-way-freed',
@@ -84,7 +87,7 @@ export const jobOwnership: readonly Mutant[] = [
     breaks: 'a new job has one holder: after a restore, claims below a floor of the old tables are not seen',
     edits: [
       {
-        file: schema,
+        file: claimJobs,
         from: "era text := ' ' || extract(epoch from pg_postmaster_start_time()) || ' ' || pg_relation_filenode('sluice.job_claim');",
         to: "era text := '';",
       },
@@ -97,7 +100,7 @@ export const jobOwnership: readonly Mutant[] = [
   {
     name: 'claims-floor-above-numbers',
     breaks: 'a new job has one holder: a floor is believed that is above all numbers of claims that were given out',
-    edits: [{ file: schema, from: ' and p_claims_floor <= s.last_value + s.is_called::integer', to: '' }],
+    edits: [{ file: claimJobs, from: ' and p_claims_floor <= s.last_value + s.is_called::integer', to: '' }],
     caughtBy: {
       file: restored,
       test: 'what a worker remembers of claims counts for nothing when numbers of claims are given out again',
@@ -106,7 +109,7 @@ export const jobOwnership: readonly Mutant[] = [
   {
     name: 'misplaced-job-run',
     breaks: 'a worker runs jobs of its own queues alone: after a restore it runs what has the old id of its queue',
-    edits: [{ file: 'src/jobs/crew.ts', from: 'if (misplaced.has(job)) {', to: 'if (misplaced.size < 0) {' }],
+    edits: [{ file: 'src/jobs/worker.ts', from: 'if (misplaced.has(job)) {', to: 'if (misplaced.size < 0) {' }],
     caughtBy: {
       file: restored,
       test: 'after the ids of two queues have changed places, a worker runs nothing of the queue that is not its own',
@@ -124,7 +127,7 @@ export const jobOwnership: readonly Mutant[] = [
   {
     name: 'recall-reads-all-history',
     breaks: 'endings are written however large history is: whoever looks for one reads all of it',
-    edits: [{ file: schema, from: 'h.finished_at >= p_from and h.finished_at < p_to and h.id', to: 'h.id' }],
+    edits: [{ file: endJobs, from: 'h.finished_at >= p_from and h.finished_at < p_to and h.id', to: 'h.id' }],
     caughtBy: {
       file: recall,
       test: 'whoever asks what became of an ending reads the minutes since it was first written, not all of history',
@@ -147,7 +150,7 @@ export const jobOwnership: readonly Mutant[] = [
     breaks: 'mending costs little however large history is: it is read for each batch, also where counters agree',
     edits: [
       {
-        file: 'src/store/migrations/0010_create_job_batches.sql',
+        file: 'src/store/schema/functions/job_batches.sql',
         from: 'if done > 0 and done + n.closed - n.bad <> b.succeeded then',
         to: 'if b.id = p_id then',
       },
@@ -160,7 +163,7 @@ export const jobOwnership: readonly Mutant[] = [
   {
     name: 'turn-not-made-again',
     breaks: 'a new job has one holder: claims do not wait for each other where a restore has left out their row',
-    edits: [{ file: schema, from: 'insert into sluice.claim_turn default values on conflict do nothing;', to: '' }],
+    edits: [{ file: claimJobs, from: 'insert into sluice.claim_turn default values on conflict do nothing;', to: '' }],
     caughtBy: {
       file: turn,
       test: 'claims wait for each other also after a restore that has left out the row that they lock',
@@ -171,7 +174,7 @@ export const jobOwnership: readonly Mutant[] = [
     breaks: 'only workers can keep workers from claiming: any login can take the lock',
     edits: [
       {
-        file: schema,
+        file: claimJobs,
         from: 'begin\n  perform from sluice.claim_turn where id for update;',
         to: "begin\n  perform pg_advisory_xact_lock(hashtextextended('sluice.claim_jobs', 0));\n  perform from sluice.claim_turn where id for update;",
       },
@@ -191,7 +194,11 @@ export const jobOwnership: readonly Mutant[] = [
     name: 'keys-not-let-in-unheard',
     breaks: 'an error is told: that jobs with keys could not be let in is not',
     edits: [
-      { file: 'src/jobs/entrance.ts', from: "this.#deps.telemetry.emit('warning', { message })", to: 'void message' },
+      {
+        file: 'src/store/jobs/enqueuer.ts',
+        from: "this.#deps.telemetry.emit('warning', { message })",
+        to: 'void message',
+      },
     ],
     caughtBy: {
       file: turn,
@@ -219,7 +226,7 @@ export const jobOwnership: readonly Mutant[] = [
       'what cannot be enqueued is refused before anything is written: callbacks of a batch are taken as they come',
     edits: [
       {
-        file: 'src/store/migrations/0010_create_job_batches.sql',
+        file: 'src/store/schema/functions/job_batches.sql',
         from: "if problem is not null then\n    raise exception 'sluice.open_job_batch",
         to: "if problem = '' then\n    raise exception 'sluice.open_job_batch",
       },

@@ -1,10 +1,11 @@
 import type { Mutant } from '../mutant.ts'
 
 const rescue = 'src/store/jobs/rescue.ts'
-const claims = 'src/jobs/claims.ts'
-const schema = 'src/store/migrations/0006_create_jobs.sql'
+const claims = 'src/store/jobs/claimer.ts'
+const claimJobs = 'src/store/schema/functions/claim_jobs.sql'
 const rescues = 'test/jobs/rescue-guards.test.ts'
 const queues = 'test/jobs/queue-guards.test.ts'
+const contract = 'test/contracts/queue-postgres.test.ts'
 
 /** Guards of the recovery after a crash, and of the switches of queues. */
 export const jobRecovery: readonly Mutant[] = [
@@ -48,7 +49,7 @@ export const jobRecovery: readonly Mutant[] = [
         to: 'where true\n',
       },
     ],
-    caughtBy: { file: rescues, test: 'a sweep frees nothing that was claimed a moment ago' },
+    caughtBy: { file: contract, test: 'what was claimed a moment ago is left alone' },
   },
   {
     name: 'sweep-waits-for-locks',
@@ -89,7 +90,7 @@ export const jobRecovery: readonly Mutant[] = [
   {
     name: 'poison-claimed-again',
     breaks: 'a job that kills its workers is isolated: it is claimed a fourth time',
-    edits: [{ file: schema, from: 'j.crashes = 2', to: 'j.crashes >= 2' }],
+    edits: [{ file: claimJobs, from: 'j.crashes = 2', to: 'j.crashes >= 2' }],
     caughtBy: { file: rescues, test: 'a job on which three workers have died is isolated, and never claimed again' },
   },
   {
@@ -108,7 +109,7 @@ export const jobRecovery: readonly Mutant[] = [
     name: 'paused-queue-served',
     breaks: 'a paused queue starts nothing: workers take jobs from it all the same',
     edits: [{ file: claims, from: '.filter(({ paused }) => !paused)', to: '' }],
-    caughtBy: { file: queues, test: 'a worker takes nothing from a paused queue, and from the others it does' },
+    caughtBy: { file: contract, test: 'a worker takes nothing from a paused queue, and from the others it does' },
   },
   {
     name: 'tokens-without-end',
@@ -148,6 +149,21 @@ export const jobRecovery: readonly Mutant[] = [
     caughtBy: {
       file: queues,
       test: 'a worker takes a token for each job of a queue with a rate, and returns the rest',
+    },
+  },
+  {
+    name: 'queue-denied-between-looks',
+    breaks: 'a queue that is there is not denied: one that was made between the two looks is',
+    edits: [
+      {
+        file: 'src/jobs/queues.ts',
+        from: "if (names.includes(queue) && (await this.#queue.act('queue', act))) return",
+        to: 'if (names.length < 0) return',
+      },
+    ],
+    caughtBy: {
+      file: 'test/jobs/queues.test.ts',
+      test: 'a queue that is made between two looks is paused, and not denied',
     },
   },
 ]

@@ -9,9 +9,9 @@ export const jobTransactions: readonly Mutant[] = [
     breaks: 'changes and the end of a job commit together: a handler that has ended their transaction is not noticed',
     edits: [
       {
-        file: 'src/jobs/transactional.ts',
-        from: '      if (transaction.isEnded()) throw endedBy(attempt)\n      const ending',
-        to: '      const ending',
+        file: 'src/store/jobs/transaction.ts',
+        from: '      if (transaction.isEnded()) throw endedBy(held)\n      const order',
+        to: '      const order',
       },
     ],
     caughtBy: { file: ended, test: 'a job fails and says why when its handler ends the transaction by rollback' },
@@ -31,8 +31,8 @@ export const jobTransactions: readonly Mutant[] = [
       'what goes through tx commits with the job: after a ROLLBACK of the handler each statement commits by itself',
     edits: [
       {
-        file: 'src/jobs/transactional.ts',
-        from: '    if (transaction.isEnded()) throw endedBy(attempt)\n    return',
+        file: 'src/store/jobs/transaction.ts',
+        from: '    if (transaction.isEnded()) throw endedBy(held)\n    return',
         to: '    return',
       },
     ],
@@ -61,6 +61,15 @@ export const jobTransactions: readonly Mutant[] = [
     caughtBy: {
       file: 'test/jobs/encoding.test.ts',
       test: 'a job whose error cannot be stored as it is is tried again; in a transaction: false',
+    },
+  },
+  {
+    name: 'unstorable-text-unexplained',
+    breaks: 'bad input is refused with a code: text that the encoding lacks ends in an error of the database',
+    edits: [{ file: 'src/store/statement.ts', from: "code === '22P05'", to: "code === 'none'" }],
+    caughtBy: {
+      file: 'test/jobs/encoding.test.ts',
+      test: 'text that the database cannot store is refused with a code, and takes no other call with it',
     },
   },
   {

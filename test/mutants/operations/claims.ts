@@ -26,9 +26,9 @@ const carving = 'carving refuses a stopped operation, another pass, and more bat
 /** Who has a batch, and how it changes hands. */
 export const claims: readonly Mutant[] = [
   stale('move a checkpoint', {
-    file: batches,
-    from: `${own}\n     and ($10`,
-    to: `${anyones}\n     and ($10`,
+    file: 'src/targets/postgres/fence.ts',
+    from: 'where ${claimed(claim)} ${same}',
+    to: "where b.id = ${claim.batchId} and b.state = 'running' ${same}",
   }),
   stale('finish a batch', {
     file: batches,
@@ -79,7 +79,11 @@ export const claims: readonly Mutant[] = [
     edits: [{ file: batches, from: 'where c.id = $1)\n     for update', to: 'where c.id = $1)' }],
     caughtBy: inStore('batch-claim', 'who has the operation gets its batches while another waits to finish a batch'),
   },
-  stale('quarantine a row', { file: 'src/store/quarantine.ts', from: own, to: anyones }),
+  stale('quarantine a row', {
+    file: 'src/targets/postgres/set-aside.ts',
+    from: 'where ${claimed(claim)} and b.checkpoint',
+    to: "where b.id = ${claim.batchId} and b.state = 'running' and b.checkpoint",
+  }),
   {
     name: 'stale-survived',
     breaks: 'every transition compares the nonce: a claim takes back a crash that another has counted',

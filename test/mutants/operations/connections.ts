@@ -121,6 +121,31 @@ export const connections: readonly Mutant[] = [
     },
   },
   {
+    name: 'idle-end-is-an-error',
+    breaks: 'a session that the server ends because it was idle is opened again: the look for a pooler fails',
+    edits: [{ file: 'src/store/pooler.ts', from: 'if (!endedIdle(error) || look === mostLooks)', to: 'if (look > 0)' }],
+    caughtBy: {
+      file: 'test/store/pooler.test.ts',
+      test: 'sessions that the server ends because they were idle are asked for again',
+    },
+  },
+  {
+    name: 'wait-in-the-pool-of-the-driver',
+    breaks:
+      'to wait for a free connection is no failure to connect: the driver waits, and gives up as for a dead server',
+    edits: [
+      {
+        file: 'src/store/pool.ts',
+        from: 'this.#places = new Slots(options.size)',
+        to: 'this.#places = new Slots(1_000)',
+      },
+    ],
+    caughtBy: inStore(
+      'pool',
+      'to wait for a free connection is no failure to connect, however long the driver would wait for a server',
+    ),
+  },
+  {
     name: 'pooler-by-luck',
     breaks: 'limits stay out of shared sessions: a pooler is known only by sessions that happen to be shared',
     edits: [
@@ -138,13 +163,13 @@ export const connections: readonly Mutant[] = [
   {
     name: 'statement-mode',
     breaks: 'a pooler that cannot run a transaction is refused',
-    edits: [{ file: 'src/store/pooler.ts', from: '    if (pooled) await refuseStatementMode(first)\n', to: '' }],
+    edits: [{ file: 'src/store/pooler.ts', from: '  if (pooled) await refuseStatementMode(first)\n', to: '' }],
     caughtBy: inStore('pooler', 'a pooler in statement mode is refused; configured as auto'),
   },
   {
     name: 'pooler-found-after-all',
     breaks: 'the configuration overrules what is found of a pooler: one that it denies is found',
-    edits: [{ file: 'src/store/pooler.ts', from: "    if (given === 'none') return false\n", to: '' }],
+    edits: [{ file: 'src/store/pooler.ts', from: "  if (given === 'none') return false\n", to: '' }],
     caughtBy: inStore('pooler', 'the configuration overrules what was found'),
   },
   {

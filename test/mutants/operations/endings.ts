@@ -14,12 +14,12 @@ export const endings: readonly Mutant[] = [
     breaks: 'one unfinished operation for equal args: no index keeps two that start at the same moment apart',
     edits: [
       {
-        file: 'src/store/migrations/0002_create_operations.sql',
+        file: 'src/store/schema/tables/0003_operations.sql',
         from: 'fingerprint      text not null unique,',
         to: 'fingerprint      text not null,',
       },
       {
-        file: 'src/store/migrations/0020_guard_starts.sql',
+        file: 'src/store/schema/functions/operations.sql',
         from: 'on conflict (fingerprint) do nothing',
         to: 'on conflict do nothing',
       },
@@ -31,7 +31,7 @@ export const endings: readonly Mutant[] = [
     breaks: 'one operation per table: no index keeps two that begin at the same moment apart',
     edits: [
       {
-        file: 'src/store/migrations/0004_complete_operations.sql',
+        file: 'src/store/schema/tables/0003_operations.sql',
         from: 'create unique index operation_table_key',
         to: 'create index operation_table_key',
       },
@@ -43,7 +43,7 @@ export const endings: readonly Mutant[] = [
     breaks: 'a unique key is freed with the terminal state: an operation that has ended keeps its key',
     edits: [
       {
-        file: 'src/store/migrations/0004_complete_operations.sql',
+        file: 'src/store/schema/functions/operations.sql',
         from: 'delete from sluice.operation where id = p_id returning * into o;',
         to: 'select * into o from sluice.operation where id = p_id for update;',
       },

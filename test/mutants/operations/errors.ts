@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.ts'
 
 const recover = 'src/operations/recover.ts'
-const subBatch = 'src/operations/sub-batch.ts'
-const run = 'src/operations/run.ts'
+const commit = 'src/targets/postgres/commit.ts'
+const begin = 'src/operations/batch-begin.ts'
 const leavesNone = 'leavesNone: verifies || (keeps && bound.change !== undefined)'
 
 const begins = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/batch-begins.test.ts', test })
@@ -28,25 +28,33 @@ export const errors: readonly Mutant[] = [
   {
     name: 'batch-begins-classless',
     breaks: 'a lost connection fails no operation: any error while a batch begins does',
-    edits: [{ file: recover, from: "judge(kind === 'rows' ? 'fatal' : kind, progress", to: "judge('fatal', progress" }],
+    edits: [
+      {
+        file: recover,
+        from: "judge(kind === 'rows' ? 'fatal' : kind === 'locked' ? 'retry' : kind, facts",
+        to: "judge('fatal', facts",
+      },
+    ],
     caughtBy: begins('a batch goes on when its connection is lost while it begins'),
   },
   {
     name: 'crashed-not-given-back',
     breaks: 'rows on which workers died are left alone: they are tried again when they cannot be isolated',
-    edits: [{ file: 'src/operations/run.ts', from: "  if (crashed === 'give back') return giveBack(run)\n", to: '' }],
+    edits: [
+      { file: 'src/operations/batch-loop.ts', from: "  if (crashed === 'give back') return giveBack(run)\n", to: '' },
+    ],
     caughtBy: begins('rows on which workers died are not tried again when they cannot be isolated'),
   },
   {
     name: 'lock-limit-in-one-statement',
     breaks: 'a sub-batch is short: in one statement it keeps its rows for as long as one of them is locked',
-    edits: [{ file: subBatch, from: '    ...lockLimit(work, next),\n', to: '' }],
+    edits: [{ file: commit, from: '    ...lockLimit(database, next),\n', to: '' }],
     caughtBy: lockedIn('in one statement'),
   },
   {
     name: 'lock-limit-in-a-transaction',
     breaks: 'a sub-batch is short: in a transaction it keeps its rows for as long as one of them is locked',
-    edits: [{ file: subBatch, from: '    },\n    lockLimit(work, next),\n', to: '    },\n' }],
+    edits: [{ file: commit, from: '    lockLimit(database, next),\n', to: '    {},\n' }],
     caughtBy: lockedIn('in a transaction'),
   },
   {
@@ -72,9 +80,9 @@ export const errors: readonly Mutant[] = [
     breaks: 'a good row is never quarantined: locks of others count against it',
     edits: [
       {
-        file: recover,
-        from: "if (kind === 'rows' && progress.subBatchSize === 1)",
-        to: 'if (progress.subBatchSize === 1)',
+        file: 'src/operations/verdict.ts',
+        from: "if (kind === 'rows' && subBatchSize === 1)",
+        to: 'if (subBatchSize === 1)',
       },
     ],
     caughtBy: {
@@ -85,7 +93,13 @@ export const errors: readonly Mutant[] = [
   {
     name: 'look-not-narrowed',
     breaks: 'a good row is never quarantined: a wide look that fails counts against the first of its rows',
-    edits: [{ file: 'src/operations/look.ts', from: "if (classify(error) !== 'rows') throw error", to: 'throw error' }],
+    edits: [
+      {
+        file: 'src/operations/next-stretch.ts',
+        from: "if (run.target.classify(error) !== 'rows') throw error",
+        to: 'throw error',
+      },
+    ],
     caughtBy: {
       file: 'test/operations/look.test.ts',
       test: 'a scope that fails on some rows has these isolated and no others, though empty stretches are passed over',
@@ -96,8 +110,8 @@ export const errors: readonly Mutant[] = [
     breaks: 'operations run on every server: the fence asks for the position of the log, which some refuse to tell',
     edits: [
       {
-        file: 'src/store/batches.ts',
-        from: 'sluice.wal_position()::text as wal_at',
+        file: 'src/targets/postgres/fence.ts',
+        from: "${our(connection, 'wal_position')}()::text as wal_at",
         to: 'pg_current_wal_insert_lsn()::text as wal_at',
       },
     ],
@@ -115,26 +129,30 @@ export const errors: readonly Mutant[] = [
     name: 'unclear-not-said',
     breaks: 'an operation that stands still says why: a doubt that cannot be cleared is kept',
     edits: [
-      { file: recover, from: '  await holdOperation(run, error, unclearMs)\n', to: '  void [run, error, unclearMs]\n' },
+      {
+        file: 'src/operations/stop-operation.ts',
+        from: '  await holdOperation(run, error, unclearMs)\n',
+        to: '  void [run, error, unclearMs]\n',
+      },
     ],
     caughtBy: { file: silent, test: 'a doubt that the database does not clear holds the operation, with the reason' },
   },
   {
     name: 'kept-rows-unseen',
     breaks: 'finished means that no row is left: rows that a trigger keeps as they are look done',
-    edits: [{ file: run, from: leavesNone, to: 'leavesNone: verifies' }],
+    edits: [{ file: begin, from: leavesNone, to: 'leavesNone: verifies' }],
     caughtBy: kept('rows that a trigger keeps are isolated in the first pass where there is no second'),
   },
   {
     name: 'kept-rows-finished',
     breaks: 'finished means that no row is left: the second pass does not look at what it has changed',
-    edits: [{ file: run, from: leavesNone, to: 'leavesNone: keeps && bound.change !== undefined' }],
+    edits: [{ file: begin, from: leavesNone, to: 'leavesNone: keeps && bound.change !== undefined' }],
     caughtBy: kept('a value that the column rounds is found by the second pass'),
   },
   {
     name: 'kept-rows-of-own-work',
     breaks: 'finished means that no row is left: only presets are looked at after they have changed rows',
-    edits: [{ file: run, from: leavesNone, to: 'leavesNone: bound.change !== undefined && (verifies || keeps)' }],
+    edits: [{ file: begin, from: leavesNone, to: 'leavesNone: bound.change !== undefined && (verifies || keeps)' }],
     caughtBy: kept('rows that a trigger keeps from work of your own in a transaction are isolated by the second pass'),
   },
   {
@@ -142,7 +160,7 @@ export const errors: readonly Mutant[] = [
     breaks: 'finished means that no row is left: work with external effects leaves rows in scope',
     edits: [
       {
-        file: subBatch,
+        file: commit,
         from: '  if (work.leavesNone) await refuseKept(database.work, { walk, window: next.window, scope })\n',
         to: '',
       },
@@ -152,7 +170,7 @@ export const errors: readonly Mutant[] = [
   {
     name: 'kept-rows-retried',
     breaks: 'finished means that no row is left: a row that is retried after the second pass looks done',
-    edits: [{ file: run, from: 'const verifies = operation.pass > 1', to: 'const verifies = run.batch.pass > 1' }],
+    edits: [{ file: begin, from: 'const verifies = operation.pass > 1', to: 'const verifies = run.batch.pass > 1' }],
     caughtBy: kept('a row that is kept again when it is retried is isolated again'),
   },
   {
@@ -160,8 +178,8 @@ export const errors: readonly Mutant[] = [
     breaks: 'rows and checkpoint go together: a checkpoint moves in another transaction than its rows',
     edits: [
       {
-        file: 'src/operations/sub-batch.ts',
-        from: 'xact: work.bound.change === undefined ? done.fenced.xact : undefined,',
+        file: 'src/targets/postgres/commit.ts',
+        from: 'xact: work.bound.change === undefined ? fenced.xact : undefined,',
         to: '',
       },
     ],

@@ -1,8 +1,8 @@
 import type { Edit, Mutant } from '../mutant.ts'
 
-const oneStatement = 'src/targets/one-statement.ts'
-const subBatch = 'src/operations/sub-batch.ts'
-const batches = 'src/store/batches.ts'
+const oneStatement = 'src/targets/postgres/one-statement.ts'
+const commit = 'src/targets/postgres/commit.ts'
+const fence = 'src/targets/postgres/fence.ts'
 
 const refused = (form: string): Mutant['caughtBy'] => ({
   file: 'test/operations/fence.test.ts',
@@ -11,9 +11,9 @@ const refused = (form: string): Mutant['caughtBy'] => ({
 
 /** Moving a checkpoint compares the nonce, too, which covers for a fence that does not. */
 const checkpointByAnyone: Edit = {
-  file: batches,
-  from: "where id = $1 and nonce = $2 and state = 'running'\n     and ($10::text is null or pg_current_xact_id()::text = $10)",
-  to: "where id = $1 and $2::uuid is not null and coalesce($10::text, '') is not null",
+  file: fence,
+  from: 'where ${claimed(claim)} ${same}',
+  to: 'where b.id = ${claim.batchId} ${same === empty ? same : empty}',
 }
 
 /** The fence in each form of a sub-batch. */
@@ -23,9 +23,9 @@ export const fences: readonly Mutant[] = [
     breaks: 'a stale worker commits nothing: a sub-batch in one statement does not compare the nonce',
     edits: [
       {
-        file: oneStatement,
-        from: "where b.id = ${claim.batchId} and b.nonce = ${claim.nonce} and b.state = 'running'",
-        to: "where b.id = ${claim.batchId} and ${claim.nonce}::uuid is not null and b.state = 'running'",
+        file: fence,
+        from: 'b.nonce = ${nonce} and',
+        to: '${nonce}::uuid is not null and',
       },
     ],
     caughtBy: refused('a sub-batch in one statement'),
@@ -33,19 +33,19 @@ export const fences: readonly Mutant[] = [
   {
     name: 'one-statement-lock',
     breaks: 'a stale worker commits nothing: a sub-batch in one statement reads its claim without locking it',
-    edits: [{ file: oneStatement, from: '\n      for update of b\n', to: '\n' }],
+    edits: [{ file: fence, from: '\n    for update of b`', to: '`' }],
     caughtBy: refused('a sub-batch in one statement'),
   },
   {
     name: 'one-statement-checkpoint',
     breaks: 'no row is done twice: a sub-batch in one statement begins where the checkpoint is not',
-    edits: [{ file: oneStatement, from: 'where here and not disabled', to: 'where not disabled' }],
+    edits: [{ file: oneStatement, from: 'where here and wanted', to: 'where wanted' }],
     caughtBy: refused('a stride in one statement'),
   },
   {
     name: 'one-statement-status',
     breaks: 'a pause stops an operation: a sub-batch in one statement does not look at the status',
-    edits: [{ file: oneStatement, from: " and status in ('active', 'verifying')", to: '' }],
+    edits: [{ file: fence, from: "o.status in ('active', 'verifying')\n        and ", to: '' }],
     caughtBy: refused('a sub-batch in one statement'),
   },
   {
@@ -53,8 +53,8 @@ export const fences: readonly Mutant[] = [
     breaks: 'a disabled definition changes nothing: a sub-batch in one statement does not ask',
     edits: [
       {
-        file: oneStatement,
-        from: "exists (select from ${our('disabled_operation')} d where d.name = o.name)\n          or ",
+        file: fence,
+        from: "\n        and not exists (select from ${our(connection, 'disabled_operation')} d where d.name = o.name)",
         to: '',
       },
     ],
@@ -63,7 +63,9 @@ export const fences: readonly Mutant[] = [
   {
     name: 'one-statement-frozen',
     breaks: 'a freeze stops everything: a sub-batch in one statement does not ask',
-    edits: [{ file: oneStatement, from: "\n          or exists (select from ${our('standstill')})", to: '' }],
+    edits: [
+      { file: fence, from: "\n        and not exists (select from ${our(connection, 'standstill')}) as", to: ' as' },
+    ],
     caughtBy: refused('a sub-batch in one statement'),
   },
   {
@@ -77,9 +79,9 @@ export const fences: readonly Mutant[] = [
     breaks: 'external effects happen only under a claim: the fence lets a stale worker pass',
     edits: [
       {
-        file: batches,
-        from: "where b.id = $1 and b.nonce = $2 and b.state = 'running'\n   for update of b",
-        to: "where b.id = $1 and $2::uuid is not null and b.state = 'running'\n   for update of b",
+        file: fence,
+        from: 'where ${claimed(claim)} ${also}',
+        to: "where b.id = ${claim.batchId} and b.state = 'running' ${also}",
       },
     ],
     caughtBy: refused('a sub-batch with external effects'),
@@ -87,15 +89,13 @@ export const fences: readonly Mutant[] = [
   {
     name: 'fence-lock',
     breaks: 'no row is done twice: the fence does not lock the claim, and misses a checkpoint that is about to move',
-    edits: [{ file: batches, from: '\n   for update of b`', to: '`' }],
+    edits: [{ file: fence, from: '\n    for update of b`', to: '`' }],
     caughtBy: refused('a sub-batch in a transaction'),
   },
   {
     name: 'fence-checkpoint',
     breaks: 'no row is done twice: the fence does not compare the checkpoint',
-    edits: [
-      { file: subBatch, from: 'if (!sameKey(fenced.checkpoint, lower)) throw new CheckpointMoved()', to: 'void lower' },
-    ],
+    edits: [{ file: fence, from: "  if (!fenced.here) return { kind: 'moved' }\n", to: '' }],
     caughtBy: refused('a stride in a transaction'),
   },
   {
@@ -103,9 +103,9 @@ export const fences: readonly Mutant[] = [
     breaks: 'a pause stops an operation: the fence does not look at the status',
     edits: [
       {
-        file: subBatch,
-        from: "fenced.disabled || (fenced.status !== 'active' && fenced.status !== 'verifying')",
-        to: 'fenced.disabled',
+        file: fence,
+        from: "o.status in ('active', 'verifying')\n        and ",
+        to: '',
       },
     ],
     caughtBy: refused('a sub-batch in a transaction'),
@@ -113,14 +113,20 @@ export const fences: readonly Mutant[] = [
   {
     name: 'fence-disabled',
     breaks: 'a disabled definition changes nothing: the fence lets it pass',
-    edits: [{ file: subBatch, from: 'fenced.disabled || ', to: '' }],
+    edits: [
+      {
+        file: fence,
+        from: "\n        and not exists (select from ${our(connection, 'disabled_operation')} d where d.name = o.name)",
+        to: '',
+      },
+    ],
     caughtBy: refused('a sub-batch in a transaction'),
   },
   {
     name: 'fence-frozen',
     breaks: 'a freeze stops everything: the fence does not ask',
     edits: [
-      { file: batches, from: '\n       or exists (select from sluice.standstill) as disabled', to: ' as disabled' },
+      { file: fence, from: "\n        and not exists (select from ${our(connection, 'standstill')}) as", to: ' as' },
     ],
     caughtBy: refused('a sub-batch in a transaction'),
   },
@@ -129,12 +135,12 @@ export const fences: readonly Mutant[] = [
     breaks: 'a stale worker commits nothing: the nonce is checked before the transaction instead of inside it',
     edits: [
       {
-        file: subBatch,
-        from: `return work.database.work.transaction(
+        file: commit,
+        from: `return database.work.transaction<SubBatchOutcome>(
     async (transaction) => {
       const fenced = await passOpenFence(transaction, work, next.window.lower)`,
-        to: `const fenced = await passOpenFence(work.database.control, work, next.window.lower)
-  return work.database.work.transaction(
+        to: `const fenced = await passOpenFence(database.control, work, next.window.lower)
+  return database.work.transaction<SubBatchOutcome>(
     async (transaction) => {`,
       },
       checkpointByAnyone,
@@ -147,7 +153,15 @@ export const fences: readonly Mutant[] = [
   {
     name: 'external-without-fence',
     breaks: 'external effects happen only under a claim: the handler is called before anybody looks at the claim',
-    edits: [{ file: subBatch, from: '  await passOpenFence(database.control, work, next.window.lower)\n', to: '' }],
+    edits: [
+      {
+        file: commit,
+        from: `  const open = await passOpenFence(database.control, work, next.window.lower)
+  if (open.kind !== 'passed') return open
+`,
+        to: '',
+      },
+    ],
     caughtBy: refused('a sub-batch with external effects'),
   },
   {
@@ -155,11 +169,12 @@ export const fences: readonly Mutant[] = [
     breaks: 'a sub-batch is written down once: after external effects the checkpoint moves wherever it is by then',
     edits: [
       {
-        file: subBatch,
-        from: '  await passOpenFence(database.control, work, next.window.lower)\n',
-        to: '  const fenced = await passOpenFence(database.control, work, next.window.lower)\n',
+        file: commit,
+        from: `      const fenced = await passFence(transaction, work.claim, next.window.lower)
+      if (fenced.kind !== 'passed') return fenced
+      return settle(transaction, work, { next, fenced, began, tally })`,
+        to: '      return settle(transaction, work, { next, fenced: open, began, tally })',
       },
-      { file: subBatch, from: '    const fenced = await passFence(transaction, work, next.window.lower)\n', to: '' },
     ],
     caughtBy: {
       file: 'test/operations/claim-held.test.ts',
@@ -171,11 +186,12 @@ export const fences: readonly Mutant[] = [
     breaks: 'external effects are finalized only under the same claim: nobody looks at the claim after them',
     edits: [
       {
-        file: subBatch,
-        from: '  await passOpenFence(database.control, work, next.window.lower)\n',
-        to: '  const fenced = await passOpenFence(database.control, work, next.window.lower)\n',
+        file: commit,
+        from: `      const fenced = await passFence(transaction, work.claim, next.window.lower)
+      if (fenced.kind !== 'passed') return fenced
+      return settle(transaction, work, { next, fenced, began, tally })`,
+        to: '      return settle(transaction, work, { next, fenced: open, began, tally })',
       },
-      { file: subBatch, from: '    const fenced = await passFence(transaction, work, next.window.lower)\n', to: '' },
       checkpointByAnyone,
     ],
     caughtBy: {
@@ -188,9 +204,10 @@ export const fences: readonly Mutant[] = [
     breaks: 'no row is skipped: passing over a window moves the checkpoint wherever it is',
     edits: [
       {
-        file: subBatch,
-        from: 'const { wal_at: walAt } = await passOpenFence(transaction, work, window.lower)',
-        to: "const walAt = '0/0'",
+        file: 'src/targets/postgres/set-aside.ts',
+        from: `const fenced = await passOpenFence(transaction, work, window.lower)
+      if (fenced.kind !== 'passed') return fenced`,
+        to: "const fenced = { wal_at: '0/0' }",
       },
     ],
     caughtBy: refused('passing over a window'),

@@ -1,7 +1,7 @@
 import type { Mutant } from '../mutant.ts'
 
-const plan = 'src/operations/plan.ts'
-const around = 'src/operations/preflight/around.ts'
+const resolve = 'src/targets/postgres/preflight/resolve.ts'
+const around = 'src/targets/postgres/preflight/around.ts'
 const tenants = 'src/operations/tenants.ts'
 const inOperations = (file: string, test: string): Mutant['caughtBy'] => ({
   file: `test/operations/${file}.test.ts`,
@@ -20,14 +20,14 @@ export const plans: readonly Mutant[] = [
     name: 'keys-without-an-order',
     breaks: 'a key without an order is refused: it is found out while the operation runs',
     edits: [
-      { file: plan, from: '  await checkOrder(checks, shape.qualifiedName, cursor)\n', to: '  void checkOrder\n' },
+      { file: resolve, from: '  await checkOrder(control, shape.qualifiedName, cursor)\n', to: '  void checkOrder\n' },
     ],
     caughtBy: inOperations('start', 'a key without an order'),
   },
   {
     name: 'operation-on-our-tables',
     breaks: 'operations are for tables of users: one on our own changes what decides about it',
-    edits: [{ file: plan, from: '  checkForeign(shape, checks.schema)\n', to: '  void checkForeign\n' }],
+    edits: [{ file: resolve, from: '  checkForeign(shape, control.schema)\n', to: '  void checkForeign\n' }],
     caughtBy: inOperations('start', 'a table of ours'),
   },
   {
@@ -35,8 +35,8 @@ export const plans: readonly Mutant[] = [
     breaks: 'columns that the database computes are refused: a backfill of one starts, and fails',
     edits: [
       {
-        file: plan,
-        from: '  checkSettable(shape, definition.changes.columns ?? [])\n',
+        file: resolve,
+        from: '  checkSettable(shape, changes.columns ?? [])\n',
         to: '  void checkSettable\n',
       },
     ],
@@ -47,7 +47,7 @@ export const plans: readonly Mutant[] = [
     breaks: 'columns that the database computes are refused: one that it numbers is taken for any other',
     edits: [
       {
-        file: 'src/targets/table.ts',
+        file: 'src/targets/postgres/table.ts',
         from: "a.attgenerated <> '' or a.attidentity = 'a'",
         to: "a.attgenerated <> ''",
       },
@@ -59,7 +59,7 @@ export const plans: readonly Mutant[] = [
     breaks: 'an operation that has an index starts: a column whose name is quoted is not found in the plan',
     edits: [
       {
-        file: 'src/targets/explain.ts',
+        file: 'src/targets/postgres/explain.ts',
         from: '  if (names.includes(quote(column))) return true\n',
         to: '  void quote\n',
       },
@@ -77,7 +77,7 @@ export const plans: readonly Mutant[] = [
     breaks: 'what may keep rows is told before the start: a rule that replaces the change is not',
     edits: [
       {
-        file: 'src/targets/surroundings.ts',
+        file: 'src/targets/postgres/surroundings.ts',
         from: "r.is_instead and r.ev_type in ('2', '4')",
         to: "r.is_instead and r.ev_type in ('2', '3')",
       },

@@ -2,7 +2,7 @@ import type { Mutant } from '../mutant.ts'
 
 const belonging = 'test/operations/belonging.test.ts'
 const rights = 'test/store/rights.test.ts'
-const migration = 'src/store/migrations/0020_guard_starts.sql'
+const operationFunctions = 'src/store/schema/functions/operations.sql'
 
 /** Guards of who may start what: those who start operations have fewer rights than the workers that run them. */
 export const starts: readonly Mutant[] = [
@@ -29,13 +29,15 @@ export const starts: readonly Mutant[] = [
   {
     name: 'start-takes-any-name',
     breaks: 'names of operations are names: whoever may start one puts SQL in their place',
-    edits: [{ file: migration, from: 'if fits is not true then', to: 'if false then' }],
+    edits: [{ file: operationFunctions, from: 'if fits is not true then', to: 'if false then' }],
     caughtBy: { file: belonging, test: 'an expression for a type is not recorded' },
   },
   {
     name: 'quoted-names-unknown',
     breaks: 'an operation that an index serves starts: a column that EXPLAIN quotes is not found in the plan',
-    edits: [{ file: 'src/targets/explain.ts', from: '  if (names.includes(quote(column))) return true\n', to: '' }],
+    edits: [
+      { file: 'src/targets/postgres/explain.ts', from: '  if (names.includes(quote(column))) return true\n', to: '' },
+    ],
     caughtBy: {
       file: 'test/operations/preflight-refusal.test.ts',
       test: 'a walk along a leading column named time starts without force',
@@ -46,7 +48,7 @@ export const starts: readonly Mutant[] = [
     breaks: 'a forged start can be told: whoever starts an operation says which login they have',
     edits: [
       {
-        file: migration,
+        file: operationFunctions,
         from: "'login', session_user)",
         to: "'login', coalesce(p_who ->> 'login', current_user))",
       },
@@ -61,14 +63,14 @@ export const starts: readonly Mutant[] = [
     breaks: 'the audit is written by those who act: an account that may only enqueue writes what it likes',
     edits: [
       {
-        file: 'src/store/grants.ts',
-        from: 'grant execute on function sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker;',
-        to: 'grant execute on function sluice.record_act(text, text, text, text, jsonb, jsonb, text) to sluice_worker, sluice_enqueue;',
+        file: 'src/store/rights.ts',
+        from: "'record_act(text, text, text, text, jsonb, jsonb, text)': workers,",
+        to: "'record_act(text, text, text, text, jsonb, jsonb, text)': both,",
       },
     ],
     caughtBy: {
       file: rights,
-      test: 'rights that an earlier release gave are taken back when the script runs again',
+      test: 'whoever may only enqueue has no access to an act of somebody else',
     },
   },
 ]

@@ -1,8 +1,10 @@
 import type { Edit, Mutant } from '../mutant.ts'
 
-const subBatch = 'src/operations/sub-batch.ts'
-const stride = 'src/targets/stride.ts'
-const quarantine = 'src/store/quarantine.ts'
+const commit = 'src/targets/postgres/commit.ts'
+const fence = 'src/targets/postgres/fence.ts'
+const notThere: Edit = { file: fence, from: "  if (!fenced.here) return { kind: 'moved' }\n", to: '' }
+const stride = 'src/targets/postgres/stride.ts'
+const quarantine = 'src/targets/postgres/set-aside.ts'
 const recover = 'src/operations/recover.ts'
 const doubt = 'src/operations/doubt.ts'
 
@@ -19,8 +21,10 @@ const inDoubt = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/
 const secondPass = (test: string): Mutant['caughtBy'] => ({ file: 'test/operations/second-pass.test.ts', test })
 
 const quarantineUnfenced: Edit = {
-  file: 'src/operations/isolate.ts',
-  from: '      await passFence(transaction, work, window.lower)\n',
+  file: quarantine,
+  from: `      const fenced = await passFence(transaction, claim, range.window.lower)
+      if (fenced.kind !== 'passed') return fenced
+`,
   to: '',
 }
 
@@ -39,8 +43,8 @@ export const subBatches: readonly Mutant[] = [
       quarantineUnfenced,
       {
         file: quarantine,
-        from: "where id = $1 and nonce = $2 and state = 'running' and checkpoint",
-        to: 'where id = $1 and $2::uuid is not null and checkpoint',
+        from: 'where ${claimed(claim)} and b.checkpoint',
+        to: 'where b.id = ${claim.batchId} and b.checkpoint',
       },
     ],
     caughtBy: quarantining,
@@ -48,7 +52,10 @@ export const subBatches: readonly Mutant[] = [
   {
     name: 'quarantine-checkpoint',
     breaks: 'no row is skipped: a quarantine moves the checkpoint wherever it is',
-    edits: [quarantineUnfenced, { file: quarantine, from: ' and checkpoint is not distinct from $4::text[]', to: '' }],
+    edits: [
+      quarantineUnfenced,
+      { file: quarantine, from: ' and b.checkpoint is not distinct from ${lower}::text[]', to: '' },
+    ],
     caughtBy: quarantining,
   },
   {
@@ -56,9 +63,9 @@ export const subBatches: readonly Mutant[] = [
     breaks: 'rows in quarantine wait for a person: the second pass tries them again',
     edits: [
       {
-        file: 'src/operations/pass-quarantined.ts',
-        from: 'if (batch.pass === 1) return',
-        to: 'if (batch.pass > 0) return',
+        file: 'src/targets/postgres/enter.ts',
+        from: 'batch.pass === 1 ? []',
+        to: 'batch.pass > 0 ? []',
       },
     ],
     caughtBy: secondPass('rows in quarantine are not tried again and do not trip the breaker'),
@@ -68,7 +75,7 @@ export const subBatches: readonly Mutant[] = [
     breaks: 'no row is forgotten: keys in quarantine are compared in the collation of the database',
     edits: [
       {
-        file: 'src/targets/quarantined.ts',
+        file: 'src/targets/postgres/quarantined.ts',
         from: 'return raw(`coalesce(${value}, (select ${quote(name)} from ${table} limit 0))`)',
         to: 'return raw(`coalesce(${value}, (select ${quote(name)} from ${table} limit 0)) collate "C"`)',
       },
@@ -78,13 +85,21 @@ export const subBatches: readonly Mutant[] = [
   {
     name: 'stride-checkpoint-in-one-statement',
     breaks: 'no row is skipped: the first stride of a window moves the checkpoint past the rows of the others',
-    edits: [{ file: subBatch, from: 'to: moves ? window.upper : window.lower,', to: 'to: window.upper,' }],
+    edits: [
+      {
+        file: commit,
+        from: 'to: moves ? window.upper : window.lower,\n    rowsSeen',
+        to: 'to: window.upper,\n    rowsSeen',
+      },
+    ],
     caughtBy: strides('in one statement'),
   },
   {
     name: 'stride-checkpoint-in-a-transaction',
     breaks: 'no row is skipped: the first stride of a window moves the checkpoint past the rows of the others',
-    edits: [{ file: subBatch, from: 'at: moves ? window.upper : window.lower,', to: 'at: window.upper,' }],
+    edits: [
+      { file: commit, from: 'to: moves ? window.upper : window.lower,\n    seen', to: 'to: window.upper,\n    seen' },
+    ],
     caughtBy: strides('in a transaction'),
   },
   {
@@ -105,8 +120,8 @@ export const subBatches: readonly Mutant[] = [
     edits: [
       {
         file: stride,
-        from: 'return error instanceof TakenBack && error.settled',
-        to: 'return error instanceof TakenBack',
+        from: 'return still.rows.length === 0',
+        to: 'return still.rows.length >= 0',
       },
     ],
     caughtBy: {
@@ -117,19 +132,16 @@ export const subBatches: readonly Mutant[] = [
   {
     name: 'blind-retry',
     breaks: 'after a lost answer the claim row decides: the same rows are done again instead',
-    edits: [
-      { file: recover, from: '  progress.at = found.checkpoint\n', to: '' },
-      { file: subBatch, from: 'if (!sameKey(fenced.checkpoint, lower)) throw new CheckpointMoved()', to: 'void lower' },
-    ],
+    edits: [{ file: recover, from: '  position.resume(found.checkpoint)\n', to: '' }, notThere],
     caughtBy: inDoubt('a sub-batch in a transaction is not done twice when the answer to its commit is lost'),
   },
   {
     name: 'blind-retry-in-one-statement',
     breaks: 'after a lost answer the claim row decides: one statement does the same rows again instead',
     edits: [
-      { file: recover, from: '  progress.at = found.checkpoint\n', to: '' },
-      { file: subBatch, from: '  if (!done.here) throw new CheckpointMoved()\n', to: '' },
-      { file: 'src/targets/one-statement.ts', from: 'where here and not disabled', to: 'where not disabled' },
+      { file: recover, from: '  position.resume(found.checkpoint)\n', to: '' },
+      { file: commit, from: "  if (!done.here) return { kind: 'moved' }\n", to: '' },
+      { file: 'src/targets/postgres/one-statement.ts', from: 'where here and wanted', to: 'where wanted' },
     ],
     caughtBy: inDoubt('a sub-batch in one statement is not done twice when its answer is lost'),
   },
@@ -139,7 +151,7 @@ export const subBatches: readonly Mutant[] = [
     edits: [
       {
         file: doubt,
-        from: 'const [claim] = await batches.fence(run.database.control, run.held)',
+        from: 'const claim = await run.target.where(run.held)',
         to: `const { rows: [claim] } = await run.database.control.query(
       'select checkpoint from sluice.batch where id = $1 and nonce = $2', [run.held.batchId, run.held.nonce])`,
       },

@@ -1,8 +1,8 @@
 import type { Mutant } from '../mutant.ts'
 
-const window = 'src/targets/window.ts'
-const sample = 'src/targets/sample.ts'
-const rehearsal = 'src/targets/rehearsal.ts'
+const window = 'src/targets/postgres/window.ts'
+const sample = 'src/targets/postgres/sample.ts'
+const rehearsal = 'src/targets/postgres/rehearsal.ts'
 const inTargets = (file: string, test: string): Mutant['caughtBy'] => ({ file: `test/targets/${file}.test.ts`, test })
 const inOperations = (file: string, test: string): Mutant['caughtBy'] => ({
   file: `test/operations/${file}.test.ts`,
@@ -71,7 +71,7 @@ export const tables: readonly Mutant[] = [
     breaks: 'an age counts in the zone of the column: an expiry takes it in that of the database',
     edits: [
       {
-        file: 'src/targets/age.ts',
+        file: 'src/targets/postgres/age.ts',
         from: 'zone === undefined ? sql`${from}::timestamptz` : sql`(${from}::timestamptz at time zone ${zone})`',
         to: 'sql`${from}::timestamptz`',
       },
@@ -89,7 +89,7 @@ export const tables: readonly Mutant[] = [
     breaks: 'an operation whose change a rule replaces says so: it ends with an error of ours, for want of a plan',
     edits: [
       {
-        file: 'src/targets/explain.ts',
+        file: 'src/targets/postgres/explain.ts',
         from: "answer?.['QUERY PLAN'][0]?.Plan ?? { 'Node Type': 'Result' }",
         to: "answer!['QUERY PLAN'][0]!.Plan!",
       },
@@ -101,7 +101,7 @@ export const tables: readonly Mutant[] = [
     breaks: 'each row has an idempotency key of its own: parts of keys with a colon make two rows share one',
     edits: [
       {
-        file: 'src/targets/cursor.ts',
+        file: 'src/targets/postgres/cursor.ts',
         from: 'key.map((part) => part.replaceAll(/[\\\\:]/g, String.raw`\\$&`)).join',
         to: 'key.join',
       },
@@ -116,9 +116,9 @@ export const tables: readonly Mutant[] = [
     breaks: 'a row that fails is isolated: its error has letters that the database cannot store',
     edits: [
       {
-        file: 'src/store/quarantine.ts',
-        from: 'p.rows, freeJson(p.error)',
-        to: 'p.rows, JSON.stringify(p.error)',
+        file: 'src/targets/postgres/set-aside.ts',
+        from: '${freeJson(error)}::text::jsonb',
+        to: '${JSON.stringify(error)}::text::jsonb',
       },
     ],
     caughtBy: inOperations('encoding', 'an error is kept in a database that cannot store its text'),

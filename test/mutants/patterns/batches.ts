@@ -1,6 +1,7 @@
 import type { Mutant } from '../mutant.ts'
 
-const schema = 'src/store/migrations/0010_create_job_batches.sql'
+const jobBatches = 'src/store/schema/functions/job_batches.sql'
+const jobTables = 'src/store/schema/tables/0004_jobs.sql'
 const counting = 'test/patterns/batches/counting.test.ts'
 const retriedOnce = {
   file: 'test/patterns/batches/batches.test.ts',
@@ -17,15 +18,13 @@ export const batches: readonly Mutant[] = [
   {
     name: 'batch-mended-by-all-history',
     breaks: 'nobody waits for millions of rows: members are looked for in all of history at once',
-    edits: [{ file: schema, from: 'h.finished_at >= p_from and h.finished_at < p_to and', to: '' }],
+    edits: [{ file: jobBatches, from: 'h.finished_at >= p_from and h.finished_at < p_to and', to: '' }],
     caughtBy: mendedBySpans,
   },
   {
     name: 'batch-recounted-in-one-span',
     breaks: 'nobody waits for millions of rows: history is read in one span since the batch of jobs was opened',
-    edits: [
-      { file: 'src/patterns/batches/recount.ts', from: 'const spanMs = 300_000', to: 'const spanMs = 30_000_000' },
-    ],
+    edits: [{ file: 'src/store/jobs/recount.ts', from: 'const spanMs = 300_000', to: 'const spanMs = 30_000_000' }],
     caughtBy: mendedBySpans,
   },
   {
@@ -33,7 +32,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'endings do not wait for history: it is read while the batch of jobs is locked',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: '    if p_completed is null or',
         to: `    p_completed := coalesce(p_completed, sluice.count_completed_members(p_id, b.opened_at, 'infinity'));
     p_seen := coalesce(p_seen, b.touched_at);
@@ -45,7 +44,7 @@ export const batches: readonly Mutant[] = [
   {
     name: 'batch-mended-by-old-count',
     breaks: 'counters fit the members: a batch of jobs is mended by a count from before a member ended',
-    edits: [{ file: schema, from: ' or p_seen is distinct from b.touched_at', to: '' }],
+    edits: [{ file: jobBatches, from: ' or p_seen is distinct from b.touched_at', to: '' }],
     caughtBy: mendedBySpans,
   },
   {
@@ -53,8 +52,8 @@ export const batches: readonly Mutant[] = [
     breaks: 'members do not wait for a batch of jobs that is not theirs: those of a locked one keep their place',
     edits: [
       {
-        file: 'src/jobs/completer.ts',
-        from: "        if (lane !== this.#plain && sqlstate(error) === '55P03') return undefined\n",
+        file: 'src/store/jobs/postgres-queue.ts',
+        from: "      if (lockMs !== undefined && sqlstate(error) === '55P03') return 'busy'\n",
         to: '',
       },
     ],
@@ -98,7 +97,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a batch of jobs ends after its last member: who counts does not see members that others have added',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: "  -- An older snapshot does not see all members.\n  perform sluice.require_read_committed('a batch of jobs');\n",
         to: '',
       },
@@ -113,7 +112,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a batch of jobs has one callback of each kind: no key keeps a second callback row of a kind out',
     edits: [
       {
-        file: schema,
+        file: jobTables,
         from: 'at       timestamptz not null default clock_timestamp(),\n  primary key (batch_id, kind)',
         to: 'at       timestamptz not null default clock_timestamp()',
       },
@@ -125,7 +124,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a batch of jobs has one callback of each kind: one is enqueued although its callback row was there',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: `on conflict do nothing;
   if not found then
     return '[]';
@@ -141,7 +140,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a batch of jobs has one callback of each kind: one that is opened again forgets what it has called',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: 'jsonb_to_recordset(o.callbacks) c(kind text, job_id bigint, at timestamptz)',
         to: 'jsonb_to_recordset(o.callbacks) c(kind text, job_id bigint, at timestamptz) where false',
       },
@@ -153,7 +152,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'members are counted in the transaction that ends them: those that succeed are counted in the next one',
     edits: [
       {
-        file: 'src/jobs/endings.ts',
+        file: 'src/store/jobs/endings.ts',
         from: 'const membersAlone = others.length === 0 && done.some(({ member }) => member)',
         to: 'const membersAlone = false',
       },
@@ -165,9 +164,9 @@ export const batches: readonly Mutant[] = [
     breaks: 'members are counted in the transaction that ends them: those that die are counted in the next one',
     edits: [
       {
-        file: 'src/jobs/completer.ts',
-        from: ': await database.control.transaction((transaction) => writeEndings(transaction, order), limits)',
-        to: ': await writeEndings(database.control, order)',
+        file: 'src/store/jobs/postgres-queue.ts',
+        from: ': await control.transaction((transaction) => writeEndings(transaction, order), limits)',
+        to: ': await writeEndings(control, order)',
       },
     ],
     caughtBy: { file: counting, test: 'a member that dies is counted in the transaction that ends it' },
@@ -177,7 +176,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'the counters say what has committed: a retried member is taken off the count in a transaction of its own',
     edits: [
       {
-        file: 'src/jobs/members.ts',
+        file: 'src/store/jobs/endings.ts',
         from: 'await membersBack(transaction, { tallies })',
         to: 'await membersBack(database.control, { tallies })',
       },
@@ -189,7 +188,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a batch of jobs that is not sealed is not over: it ends as soon as all members so far have ended',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: 'if b.sealed_at is null or b.succeeded + b.failed < b.total then',
         to: 'if b.succeeded + b.failed < b.total then',
       },
@@ -200,7 +199,7 @@ export const batches: readonly Mutant[] = [
     name: 'batch-sealed-takes-strangers',
     breaks: 'a sealed batch of jobs takes members from inside alone: anybody can add to it',
     edits: [
-      { file: schema, from: 'and (p_member is null or not exists', to: 'and (p_member is not null and not exists' },
+      { file: jobBatches, from: 'and (p_member is null or not exists', to: 'and (p_member is not null and not exists' },
     ],
     caughtBy: { file: 'test/patterns/batches/batches.test.ts', test: 'a sealed batch takes members from inside alone' },
   },
@@ -209,7 +208,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a cancelled batch of jobs takes no members: one of its members can still add to it',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: `if b.cancelled_at is not null then
     raise exception`,
         to: `if false then
@@ -221,7 +220,7 @@ export const batches: readonly Mutant[] = [
   {
     name: 'batch-cancelled-succeeds',
     breaks: 'a cancelled batch of jobs never calls success: an empty one that is cancelled counts as succeeded',
-    edits: [{ file: schema, from: "case when b.cancelled_at is not null then 'cancelled' when", to: 'case when' }],
+    edits: [{ file: jobBatches, from: "case when b.cancelled_at is not null then 'cancelled' when", to: 'case when' }],
     caughtBy: {
       file: 'test/patterns/batches/cancel.test.ts',
       test: 'an empty batch that is cancelled is over at once',
@@ -232,7 +231,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a batch of jobs has its callback even when it is empty: sealing does not look whether it is over',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: `'total', (select total from sluice.job_batch where id = p_id)))
     || sluice.settle_job_batch_and_above(p_id);`,
         to: `'total', (select total from sluice.job_batch where id = p_id)));`,
@@ -246,7 +245,7 @@ export const batches: readonly Mutant[] = [
   {
     name: 'batch-over-while-adding',
     breaks: 'nothing is over too early: the last member to end does not wait for an open transaction that adds one',
-    edits: [{ file: schema, from: '  perform from sluice.job_batch where id = p_id for update;\n', to: '' }],
+    edits: [{ file: jobBatches, from: '  perform from sluice.job_batch where id = p_id for update;\n', to: '' }],
     caughtBy: { file: counting, test: 'the last member to end waits for an open transaction that adds another' },
   },
   {
@@ -254,7 +253,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'locks are taken in one order: whoever counts changes additions before it has locked the batch of jobs',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: '        and (j.parent_id is not null) = nested\n      order by j.id\n      for no key update\n',
         to: '        and (j.parent_id is not null) = nested\n      order by j.id\n',
       },
@@ -269,7 +268,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a recount sees what has committed: it overwrites the count of a transaction that is still open',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: 'where id = p_id and sealed_at is not null for no key update skip locked;',
         to: 'where id = p_id and sealed_at is not null;',
       },
@@ -281,7 +280,7 @@ export const batches: readonly Mutant[] = [
     breaks: 'a batch of jobs is over when no member is left: wrong counters end it while there are some',
     edits: [
       {
-        file: schema,
+        file: jobBatches,
         from: `
      or exists (select from sluice.job where batch_id = p_id)
      or exists (select from sluice.job_batch where parent_id = p_id) then`,
@@ -296,7 +295,9 @@ export const batches: readonly Mutant[] = [
   {
     name: 'batch-recount-ends-nothing',
     breaks: 'a batch of jobs has its callback even when a member is lost: the recount does not look whether it is over',
-    edits: [{ file: schema, from: '  return news || sluice.settle_job_batch_and_above(p_id);', to: '  return news;' }],
+    edits: [
+      { file: jobBatches, from: '  return news || sluice.settle_job_batch_and_above(p_id);', to: '  return news;' },
+    ],
     caughtBy: { file: counting, test: 'a recount ends a batch whose last member left no trace' },
   },
 ]

@@ -12,7 +12,7 @@ export const inbox: readonly Mutant[] = [
     breaks: 'of any number of deliveries one is new: nothing keeps two processes from taking in the same key',
     edits: [
       {
-        file: 'src/store/migrations/0009_create_inbox.sql',
+        file: 'src/store/schema/tables/0005_patterns.sql',
         from: 'expires_at   timestamptz not null,\n  primary key (inbox_id, key_hash)\n',
         to: 'expires_at   timestamptz not null\n',
       },
@@ -25,8 +25,8 @@ export const inbox: readonly Mutant[] = [
     edits: [
       {
         file: 'src/patterns/inbox/inboxes.ts',
-        from: 'store.receive(connection, { messages: [message], notify: false })',
-        to: 'store.receive((await this.#deps.database()).control, { messages: [message], notify: false })',
+        from: 'store.receive(connection, { messages: [message], notify })',
+        to: 'store.receive((await this.#deps.database()).control, { messages: [message], notify })',
       },
     ],
     caughtBy: { file: receive, test: 'in a transaction of the caller it is there when that commits' },
@@ -70,8 +70,8 @@ export const inbox: readonly Mutant[] = [
     edits: [
       {
         file: chores,
-        from: "when exists (select from sluice.job j where j.id = m.job_id) then 'alive'",
-        to: "when false then 'alive'",
+        from: 'exists (select from sluice.job j where j.id = m.job_id) as alive',
+        to: 'false as alive',
       },
     ],
     caughtBy: { file: oneEffect, test: 'a message whose job is there is not lost, and one whose job is nowhere is' },
@@ -99,6 +99,27 @@ export const inbox: readonly Mutant[] = [
       },
     ],
     caughtBy: { file: oneEffect, test: 'a message that was lost and has been processed since gets no new job' },
+  },
+  {
+    name: 'inbox-healed-when-retried',
+    breaks: 'a lost message gets one new job: one whose job was retried after the look gets another',
+    edits: [{ file: chores, from: '   where not exists (select from sluice.job j where j.id = g.job_id)\n', to: '' }],
+    caughtBy: { file: oneEffect, test: 'a message that was lost and whose job was retried since gets no new job' },
+  },
+  {
+    name: 'inbox-looks-at-all-dead',
+    breaks: 'to look after messages locks no days of dead jobs: all of them are read with each page',
+    edits: [
+      {
+        file: chores,
+        from: 'exists (select from sluice.job j where j.id = m.job_id) as alive',
+        to: 'exists (select from sluice.job j where j.id = m.job_id) and not exists (select from sluice.job_dead d where d.id = m.job_id) as alive',
+      },
+    ],
+    caughtBy: {
+      file: 'test/jobs/growing-costs.test.ts',
+      test: 'whoever looks after messages locks none of the days of dead jobs while their jobs are alive',
+    },
   },
   {
     name: 'inbox-healed-by-two',
@@ -180,12 +201,12 @@ export const inbox: readonly Mutant[] = [
     breaks: 'a message goes to its own inbox: a session remembers the id that its name had before a restore',
     edits: [
       {
-        file: 'src/store/migrations/0009_create_inbox.sql',
+        file: 'src/store/schema/functions/inbox.sql',
         from: 'other inboxes.\n  inbox_ids := array(select (select b.id from sluice.inbox b where b.name = n) from unnest(p_inboxes) n);',
         to: "other inboxes.\n  inbox_ids := array(select coalesce(nullif(current_setting('sluice.inbox_' || n, true), '')::integer, (select b.id from sluice.inbox b where b.name = n)) from unnest(p_inboxes) n);",
       },
       {
-        file: 'src/store/migrations/0009_create_inbox.sql',
+        file: 'src/store/schema/functions/inbox.sql',
         from: '  -- A key may expire between two looks;',
         to: "  perform set_config('sluice.inbox_' || g.n, g.i::text, false) from unnest(p_inboxes, inbox_ids) g(n, i);\n  -- A key may expire between two looks;",
       },

@@ -14,7 +14,7 @@ export const machines: readonly Mutant[] = [
     breaks: 'a transition is compare-and-set: a row is moved whatever state it is in',
     edits: [
       {
-        file: 'src/targets/state.ts',
+        file: 'src/targets/postgres/state.ts',
         from: 'where ${raw(quote(place.key))} = ${key} and ${state} = ${from}`',
         to: "where ${raw(quote(place.key))} = ${key} and ${from} <> ''`",
       },
@@ -58,8 +58,8 @@ export const machines: readonly Mutant[] = [
     name: 'machine-moved-without-claim',
     breaks: 'a stale worker commits nothing: a step moves its row though its job has been taken away',
     edits: [
-      { file: 'src/jobs/transactional.ts', from: 'if (mine.length === 0) throw new JobLost()', to: 'void mine' },
-      { file: 'src/jobs/transactional.ts', from: 'if (ids.length === 0) throw new JobLost()', to: 'void ids' },
+      { file: 'src/store/jobs/transaction.ts', from: 'if (mine.length === 0) throw new JobLost()', to: 'void mine' },
+      { file: 'src/store/jobs/transaction.ts', from: 'if (ids.length === 0) throw new JobLost()', to: 'void ids' },
     ],
     caughtBy: { file: transitions, test: 'a step that has lost its job while it worked does not move the row' },
   },
@@ -119,7 +119,7 @@ export const machines: readonly Mutant[] = [
   {
     name: 'machine-without-moment-not-stuck',
     breaks: 'a row whose job is lost is found: one of which nobody knows since when it waits never is',
-    edits: [{ file: 'src/targets/stuck.ts', from: 'is null))`', to: 'is null and false))`' }],
+    edits: [{ file: 'src/targets/postgres/stuck.ts', from: 'is null))`', to: 'is null and false))`' }],
     caughtBy: {
       file: healing,
       test: 'a row of which nobody knows since when it is in its state is found by the reconciler',
@@ -130,7 +130,7 @@ export const machines: readonly Mutant[] = [
     breaks: 'a transition is made or fails: one that a trigger cancels passes for done, and its work is repeated',
     edits: [
       {
-        file: 'src/targets/state.ts',
+        file: 'src/targets/postgres/state.ts',
         from: '.rows.length > 0) return',
         to: '.rows.length > 1) return',
       },
@@ -151,7 +151,7 @@ export const machines: readonly Mutant[] = [
     breaks: 'a transition is made or fails: the count of the update is believed where a trigger keeps the old state',
     edits: [
       {
-        file: 'src/targets/state.ts',
+        file: 'src/targets/postgres/state.ts',
         from: '.rows.length > 0) return',
         to: '.rows.length > 0 && rowCount === 0) return',
       },
@@ -226,7 +226,7 @@ export const machines: readonly Mutant[] = [
   {
     name: 'reconciler-ties-cut',
     breaks: 'every record is found: those that share the last key of a page are left out',
-    edits: [{ file: 'src/targets/find.ts', from: 'rows with ties`', to: 'rows only`' }],
+    edits: [{ file: 'src/targets/postgres/find.ts', from: 'rows with ties`', to: 'rows only`' }],
     caughtBy: { file: borders, test: 'records that share a key are all found, also where a page ends' },
   },
   {

@@ -2,7 +2,7 @@ import type { Mutant } from '../mutant.ts'
 
 const toldOnce = 'test/observe/alerts/told-once.test.ts'
 const retention = 'test/observe/audit/retention.test.ts'
-const keepSamples = 'src/store/migrations/0015_keep_samples.sql'
+const audit = 'src/store/schema/functions/audit.sql'
 const rights = 'test/dashboard/rights.test.ts'
 const oneTransaction = 'test/observe/audit/one-transaction.test.ts'
 const store = 'src/store/alerts.ts'
@@ -31,7 +31,7 @@ export const reports: readonly Mutant[] = [
     breaks: 'a change and its row in the audit commit together: that of a job that is ended is written by itself',
     edits: [
       {
-        file: 'src/jobs/members.ts',
+        file: 'src/store/jobs/endings.ts',
         from: 'const touched = ended?.touched ?? []\n    await note(transaction, touched)',
         to: 'const touched = ended?.touched ?? []\n    await note(database.control, touched)',
       },
@@ -135,7 +135,7 @@ export const reports: readonly Mutant[] = [
   {
     name: 'audit-young-forgotten',
     breaks: 'acts of the last 30 days stay: whoever has the rights of a worker removes what they have just done',
-    edits: [{ file: keepSamples, from: 'greatest(keep_days, 30)', to: 'keep_days' }],
+    edits: [{ file: audit, from: 'greatest(keep_days, 30)', to: 'keep_days' }],
     caughtBy: { file: retention, test: 'no act of the last 30 days is forgotten, whatever a worker asks for' },
   },
   {
@@ -143,7 +143,7 @@ export const reports: readonly Mutant[] = [
     breaks: 'acts are removed by their retention alone: the owner may delete them',
     edits: [
       {
-        file: keepSamples,
+        file: audit,
         from: "if tg_op = 'DELETE' and current_setting('sluice.forgets_acts', true) = 'on' then",
         to: "if tg_op = 'DELETE' then",
       },
@@ -158,9 +158,14 @@ export const reports: readonly Mutant[] = [
     breaks: 'doctor knows every right of a worker: those that other roles have, too, are overlooked',
     edits: [
       {
-        file: 'src/store/grants.ts',
-        from: 'roles.split(/,\\s*/).includes(`sluice_${role}`)',
-        to: 'roles === `sluice_${role}`',
+        file: 'src/store/server.ts',
+        from: "import type { Right } from './rights.ts'",
+        to: "import { rightsOf, type Right } from './rights.ts'",
+      },
+      {
+        file: 'src/store/server.ts',
+        from: '  (rights) => [rights.map',
+        to: "  (all, rights = all.filter((a) => !rightsOf('dashboard').some((b) => b.object === a.object))) => [rights.map",
       },
     ],
     caughtBy: {
@@ -257,7 +262,7 @@ export const reports: readonly Mutant[] = [
     breaks: 'only workers can keep workers from creating partitions: any login can take the lock',
     edits: [
       {
-        file: 'src/store/migrations/0002_create_operations.sql',
+        file: 'src/store/schema/functions/partitions.sql',
         from: 'perform sluice.lock_partitions();',
         to: "perform pg_advisory_xact_lock(hashtextextended('sluice.create_partitions', 0));",
       },
@@ -269,7 +274,7 @@ export const reports: readonly Mutant[] = [
     breaks: 'partitions are created one after the other: nobody waits where a restore has left out the row',
     edits: [
       {
-        file: 'src/store/migrations/0002_create_operations.sql',
+        file: 'src/store/schema/functions/partitions.sql',
         from: 'insert into sluice.partition_turn default values on conflict do nothing;',
         to: '',
       },

@@ -41,7 +41,7 @@ export const schedules: readonly Mutant[] = [
     breaks: 'a tick has exactly one row: nothing keeps a second row of a tick out',
     edits: [
       {
-        file: 'src/store/migrations/0007_create_schedules.sql',
+        file: 'src/store/schema/tables/0005_patterns.sql',
         from: 'settled_at   timestamptz not null default clock_timestamp(),\n  primary key (schedule, tick)',
         to: 'settled_at   timestamptz not null default clock_timestamp()',
       },

@@ -96,7 +96,7 @@ export const sweepBounds: readonly Mutant[] = [
     breaks: 'a row that is marked is not due: its status says after it that it may be claimed',
     edits: [
       {
-        file: 'src/targets/finalise.ts',
+        file: 'src/targets/postgres/finalise.ts',
         from: 'coalesce(${isClaimable(swept)}, false) as due',
         to: 'coalesce(${isClaimable(swept)}, false) and false as due',
       },
@@ -116,7 +116,7 @@ export const sweepBounds: readonly Mutant[] = [
     breaks: 'effects are bounded: a row that is due again after the commit has its effect without end',
     edits: [
       {
-        file: 'src/targets/finalise.ts',
+        file: 'src/targets/postgres/finalise.ts',
         from: '      and not exists (select from ${raw(table)} t where ${sameKey(key)} and ${isClaimable(swept)})\n',
         to: '      and (true or exists (select from ${raw(table)} t where ${sameKey(key)} and ${isClaimable(swept)}))\n',
       },
@@ -131,7 +131,7 @@ export const sweepBounds: readonly Mutant[] = [
     breaks: 'a row has one claim: what another sweep has claimed in the same columns is taken for stray',
     edits: [
       {
-        file: 'src/targets/claim.ts',
+        file: 'src/targets/postgres/claim.ts',
         from: 'sluice_claim.nonce::text = t.${named(marks.nonce)}::text)`',
         to: 'sluice_claim.nonce::text = t.${named(marks.nonce)}::text and false)`',
       },
@@ -146,7 +146,7 @@ export const sweepBounds: readonly Mutant[] = [
     breaks: 'a sweep fits its table: what a column cannot hold shows when rows are claimed',
     edits: [
       {
-        file: 'src/targets/swept-check.ts',
+        file: 'src/targets/postgres/swept-check.ts',
         from: 'if (swept.marks !== undefined) await tryWords(',
         to: 'if (swept.marks !== undefined && !swept.marks) await tryWords(',
       },
@@ -161,7 +161,7 @@ export const sweepBounds: readonly Mutant[] = [
     breaks: 'a sweep fits its table: a condition that its statements cannot hold shows when rows are claimed',
     edits: [
       {
-        file: 'src/targets/swept-check.ts',
+        file: 'src/targets/postgres/swept-check.ts',
         from: 'await connection.query(`explain ${text}`, values)',
         to: 'await connection.query(`select ${text.length - values.length}`, [])',
       },

@@ -93,7 +93,7 @@ export const sweeps: readonly Mutant[] = [
     breaks: 'a reference count never goes below zero: it is decreased whatever it is',
     edits: [
       {
-        file: 'src/targets/finalise.ts',
+        file: 'src/targets/postgres/finalise.ts',
         from: 'where t.${name} = sluice_owed.sluice_k0 and t.${number} >= sluice_owed.sluice_n',
         to: 'where t.${name} = sluice_owed.sluice_k0',
       },

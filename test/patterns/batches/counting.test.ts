@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { onClient } from '../../support/database.ts'
 import { planned } from '../../../src/index.ts'
-import { recount } from '../../../src/patterns/batches/recount.ts'
+import { recount } from '../../../src/store/jobs/recount.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { mendBatch } from '../../../src/store/job-batches.ts'
 import { openClient } from '../../support/jobs.ts'

@@ -1,10 +1,11 @@
 import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { planned } from '../../../src/index.ts'
-import { recount } from '../../../src/patterns/batches/recount.ts'
+import type { UnclearBatch } from '../../../src/patterns/batches/batch-store.ts'
+import { recount } from '../../../src/store/jobs/recount.ts'
 import type { StoreConnection } from '../../../src/store/connection.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { mendBatch, type UnclearBatch } from '../../../src/store/job-batches.ts'
+import { mendBatch } from '../../../src/store/job-batches.ts'
 import { drained, jobWorker, openClient } from '../../support/jobs.ts'
 import { callbacks, gated, member, notes, over, place, plain, type Place } from './place.ts'
 

@@ -78,16 +78,23 @@ const looked = (at: Scene): Promise<WaitingMessage[]> => lookAfter(at.connection
 
 test('a message whose job is there is not lost, and one whose job is nowhere is', async () => {
   await using at = await scene()
-  expect(await looked(at)).toMatchObject([{ fate: 'alive' }])
+  expect(await looked(at)).toMatchObject([{ alive: true }])
   await at.db.query('delete from sluice.job')
-  expect(await looked(at)).toMatchObject([{ fate: 'lost' }])
+  expect(await looked(at)).toMatchObject([{ alive: false }])
   await take(at.connection, at.ref)
   expect(await looked(at)).toEqual([])
 })
 
+/** Its job is there again, as after a retry. */
+const retried = (at: Scene): Promise<object[]> =>
+  at.db.query(`insert into sluice.job (id, run_at, queue_id, class_id, state, priority, args)
+    overriding system value
+    select m.job_id, now(), 1, (select min(id) from sluice.job_class), 0, 1, '{}' from sluice.inbox_message m`)
+
 test.each([
   ['has got another job', (at: Scene) => at.db.query('update sluice.inbox_message set job_id = job_id + 1')],
   ['has been processed', (at: Scene) => take(at.connection, at.ref)],
+  ['whose job was retried', retried],
   ['has failed', (at: Scene) => unmark(at.connection, { ...at.ref, state: 'failed' })],
 ])('a message that was lost and %s since gets no new job', async (_, meanwhile) => {
   await using at = await scene()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineMachine, Sluice, type MachineDefinition } from '../../../src/index.ts'
-import { moveState } from '../../../src/targets/state.ts'
+import { moveState } from '../../../src/targets/postgres/state.ts'
 import { testJobs } from '../../../src/testing/index.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { openClient } from '../../support/jobs.ts'

@@ -8,6 +8,7 @@ import { onClient, testDatabase, type TestDatabase } from '../../support/databas
 import { liveJobs, openClient } from '../../support/jobs.ts'
 import { isWaiting } from '../../support/locks.ts'
 import { until } from '../../support/wait.ts'
+import { queueOn } from '../../jobs/store-by-hand.ts'
 import { everyHour, goBack, keeper, tickRows } from './kept.ts'
 
 // Nobody works on this queue: a run stays where it is.
@@ -41,7 +42,7 @@ async function scene(overlap: ScheduleDefinition['overlap'] = 'skip'): Promise<S
     await db[Symbol.asyncDispose]()
   }
   const settle = (): ReturnType<typeof settleNext> =>
-    settleNext(schedule, { database, telemetry: new Telemetry(), start })
+    settleNext(schedule, { database, queue: queueOn(database), telemetry: new Telemetry(), start })
   return { db, schedule, sluice, settle, [Symbol.asyncDispose]: close }
 }
 

@@ -94,6 +94,8 @@ export interface StatementPlan {
   text: string
   /** A word that no other error message contains: it tells the error we caused from a real one. */
   marker: string
+  /** It has hit; what is still under way when the connection ends has not. */
+  struck?: boolean
 }
 
 let plans = 0

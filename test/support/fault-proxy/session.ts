@@ -57,7 +57,7 @@ export class Session {
 
   /** The connection ends: faults chosen for statements still under way did not hit. */
   close(): void {
-    for (const { plan } of this.#conversation.abandon()) plan?.fault.giveBack()
+    for (const { plan } of this.#conversation.abandon()) if (plan?.struck !== true) plan?.fault.giveBack()
     this.#dropping?.plan.fault.giveBack()
     this.#dropping = undefined
   }
@@ -92,6 +92,7 @@ export class Session {
       plan.fault.giveBack()
       return { bytes }
     }
+    plan.struck = true
     plan.fault.strike({ link: this.#link, text: plan.text, error: sqlstate })
     if (!isFatal(sqlstate)) return { bytes: errorResponse('ERROR', sqlstate, messageOf(sqlstate)) }
     return { bytes: errorResponse('FATAL', sqlstate, messageOf(sqlstate)), ending: 'fatal' }

@@ -83,6 +83,8 @@ export async function runStrange(clusterUrl: string, seed: number): Promise<{ pl
   const failures: string[] = []
   sluice.on('operation.failed', ({ name, error }) => failures.push(`${name} failed: ${error.message}`))
   sluice.on('job.died', ({ name, error }) => failures.push(`${name} died: ${error?.message ?? ''}`))
+  const retried: string[] = []
+  sluice.on('job.retried', ({ name, error }) => retried.push(`${name} was retried: ${error?.message ?? ''}`))
   await sluice.start()
   const started = await startAll(sluice, [count, forget])
   const numbers = Array.from({ length: jobs }, (_, i) => ({ n: i }))
@@ -104,16 +106,14 @@ export async function runStrange(clusterUrl: string, seed: number): Promise<{ pl
   await sluice.doctor()
   await sluice.stop()
   const states = await Promise.all(started.map((id) => sluice.operations.get(id)))
-  return {
-    plan,
-    wrong: [
-      ...failures,
-      ...states.filter(({ state }) => state !== 'finished').map(({ name, state }) => `${name} is ${state}`),
-      ...(status.state === 'succeeded' ? [] : [`the batch is ${status.state}`]),
-      ...(await wrongRows(world, plan)),
-      ...(await wrongJobs(world, ones.filter(({ duplicate }) => !duplicate).length)),
-    ],
-  }
+  const wrong = [
+    ...failures,
+    ...states.filter(({ state }) => state !== 'finished').map(({ name, state }) => `${name} is ${state}`),
+    ...(status.state === 'succeeded' ? [] : [`the batch is ${status.state}`]),
+    ...(await wrongRows(world, plan)),
+    ...(await wrongJobs(world, ones.filter(({ duplicate }) => !duplicate).length)),
+  ]
+  return { plan, wrong: wrong.length > 0 ? [...wrong, ...retried] : [] }
 }
 
 /** Waits until an operation is over; one that stands still says why. */
