@@ -13,6 +13,8 @@
  * - All that is pending runs in one transaction, under a transaction-level advisory lock. When several processes start
  *   together, one migrates and the others find the work done. No directive allows a migration outside a transaction,
  *   because none needs it yet.
+ * - Workers go on working meanwhile. They lock tables in the order of their work and a migration in that of its files,
+ *   so that the server may see a deadlock and end the migration. It has changed nothing then and is run again.
  * - This is our only advisory lock. Any login of the server can take it and so hold up a migration, which ends with
  *   MIGRATION_BUSY. Everything else locks rows that need a right, but before the first migration there is no row.
  */
@@ -81,24 +83,35 @@ export async function migrateDatabase(options: Pick<PoolOptions, 'url' | 'schema
   }
 }
 
+/** How often a migration runs that the server ends because of a deadlock. */
+const tries = 5
+
 /** Applies what is pending, all of it in one transaction; of several starters one applies and the others find it done. */
 export async function migrate(pool: Pool, given?: Release): Promise<MigrationResult> {
   const release = given ?? (await readRelease())
-  try {
-    return await pool.transaction(async (transaction) => {
-      await lock(transaction, { key: `${pool.schema}.migrate` })
-      return await applyPending(transaction, release)
-    })
-  } catch (error) {
-    if (isUnreachable(error)) throw unreachable(error)
-    if (isReadOnly(error)) throw readOnly(error as Error)
-    if (sqlstate(error) !== '55P03') throw error
-    throw new SluiceError('MIGRATION_BUSY', {
-      message:
-        'The schema could not be locked in time: another migration or a long transaction is in the way. Nothing was changed; try again when it has ended.',
-      cause: error,
-    })
+  for (let left = tries - 1; ; left--) {
+    try {
+      return await pool.transaction(async (transaction) => {
+        await lock(transaction, { key: `${pool.schema}.migrate` })
+        return await applyPending(transaction, release)
+      })
+    } catch (error) {
+      if (left === 0 || !isDeadlock(error)) throw reasonOf(error)
+    }
   }
+}
+
+const isDeadlock = (error: unknown): boolean => sqlstate(error) === '40P01'
+
+function reasonOf(error: unknown): unknown {
+  if (isUnreachable(error)) return unreachable(error)
+  if (isReadOnly(error)) return readOnly(error as Error)
+  if (sqlstate(error) !== '55P03' && !isDeadlock(error)) return error
+  return new SluiceError('MIGRATION_BUSY', {
+    message:
+      'The schema could not be locked in time: another migration, a long transaction or busy workers are in the way. Nothing was changed; try again when they have ended.',
+    cause: error,
+  })
 }
 
 async function applyPending(transaction: Transaction, release: Release): Promise<MigrationResult> {

@@ -45,6 +45,15 @@ export const schema: readonly Mutant[] = [
     },
   },
   {
+    name: 'deadlock-ends-migration',
+    breaks: 'a migration beside workers is run again after a deadlock: it fails with the error of the server',
+    edits: [{ file: 'src/store/migrate.ts', from: 'left === 0 || !isDeadlock(error)', to: 'left < tries' }],
+    caughtBy: {
+      file: 'test/store/migrate.test.ts',
+      test: 'a migration that the server ends because of a deadlock with a worker is run again',
+    },
+  },
+  {
     name: 'table-without-rights',
     breaks: 'who may do what with a table is said once: a table is not in the list of rights',
     edits: [{ file: 'src/store/rights.ts', from: '  sample_mark: {},\n', to: '' }],

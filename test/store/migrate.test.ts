@@ -1,9 +1,12 @@
 import { expect, inject, test } from 'vitest'
 import { printMigrations, Sluice } from '../../src/index.ts'
-import { parseMigration } from '../../src/store/migrations.ts'
+import { migrate } from '../../src/store/migrate.ts'
+import { parseMigration, readRelease } from '../../src/store/migrations.ts'
+import { Pool } from '../../src/store/pool.ts'
 import { run, withDatabase } from '../support/cluster.ts'
 import { testDatabase } from '../support/database.ts'
 import { dumpSchema } from '../support/schema.ts'
+import { until } from '../support/wait.ts'
 
 async function emptyDatabase(name: string): Promise<string> {
   await run(inject('clusterUrl'), `drop database if exists ${name} with (force)`)
@@ -72,14 +75,43 @@ test('a migration that cannot get its lock says so and changes nothing', async (
   const other = new pg.Client({ connectionString: database })
   await other.connect()
   await other.query(`begin; select pg_advisory_xact_lock(hashtextextended('sluice.migrate', 0))`)
-  const { Pool } = await import('../../src/store/pool.ts')
-  const { migrate } = await import('../../src/store/migrate.ts')
   const timeouts = { statementMs: 5_000, lockMs: 200, idleInTransactionMs: 5_000 }
   const pool = new Pool({ url: database, schema: 'sluice', purpose: 'migrate', size: 1, pooled: true, timeouts })
   await expect(migrate(pool)).rejects.toMatchObject({ code: 'MIGRATION_BUSY' })
   await other.query('rollback')
   await expect(migrate(pool)).resolves.toMatchObject({ from: 0 })
   await Promise.all([pool.end(), other.end()])
+})
+
+test('a migration that the server ends because of a deadlock with a worker is run again', async () => {
+  await using db = await testDatabase()
+  const { default: pg } = await import('pg')
+  const worker = new pg.Client({ connectionString: db.url })
+  await worker.connect()
+  // It never looks for a deadlock itself, so the server ends the migration.
+  await worker.query(`set deadlock_timeout = '1h'; begin; lock table sluice.batch in row exclusive mode`)
+  const { rows } = await worker.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const ours = await readRelease()
+  // The worker waits for the first table, or is gone, before the migration asks for the second one.
+  const step = `alter table sluice.operation add column origin text;
+    do $$ begin
+      while exists (select from pg_locks where relation = 'sluice.batch'::regclass and granted and pid = ${rows[0]?.pid})
+        and not exists (select from pg_locks where relation = 'sluice.operation'::regclass and not granted) loop
+        perform pg_sleep(0.02);
+      end loop;
+    end $$;
+    alter table sluice.batch add column origin text;`
+  const next = parseMigration(`${String(ours.migrations.length + 1).padStart(4, '0')}_origins.sql`, step)
+  const timeouts = { statementMs: 60_000, lockMs: 60_000, idleInTransactionMs: 60_000 }
+  const pool = new Pool({ url: db.url, schema: 'sluice', purpose: 'migrate', size: 1, pooled: true, timeouts })
+  const migrated = migrate(pool, { ...ours, version: '99.0.0', migrations: [...ours.migrations, next] })
+  await until('the migration has the first table', () =>
+    db.value(`select exists (select from pg_locks where relation = 'sluice.operation'::regclass
+      and mode = 'AccessExclusiveLock' and granted)`),
+  )
+  await worker.query('lock table sluice.operation in row exclusive mode; commit')
+  await expect(migrated).resolves.toMatchObject({ applied: ['origins'] })
+  await Promise.all([pool.end(), worker.end()])
 })
 
 test('a worker refuses a schema that it does not know, older or newer', async () => {
