@@ -1,5 +1,6 @@
 // npm run bench -- bulk [--small] [--json] [--only oldest,foreground] [--rows 5000000] [--rounds 5] [--note text] [--save]
 // npm run bench -- requeue [--rows 2000000] [--note text] [--save]
+// npm run bench -- retention [--rows 5000000] [--rounds 5] [--note text] [--save]
 // npm run bench -- jobs [--small] [--json] [--only drain,pickup] [--systems graphile,sluice] [--rounds 5] [--note text] [--save]
 // npm run bench -- dashboard [--note text] [--save]
 import { fileURLToPath } from 'node:url'
@@ -14,6 +15,7 @@ import { fullSizes, smallSizes } from './scenarios/jobs/bench.ts'
 import { jobsBenchmark } from './scenarios/jobs/jobs.ts'
 import { jobsData, jobsReport } from './scenarios/jobs/report.ts'
 import { measureRequeue, requeueReport } from './scenarios/requeue.ts'
+import { measureRetention, retentionCases, retentionReport } from './scenarios/retention.ts'
 import { throwAwayServer } from './server.ts'
 
 const { positionals, values } = parseArgs({
@@ -36,7 +38,7 @@ interface Result {
   printed?: string
 }
 
-const scenarios: Record<string, () => Promise<Result>> = { bulk, requeue, jobs, dashboard }
+const scenarios: Record<string, () => Promise<Result>> = { bulk, requeue, retention, jobs, dashboard }
 
 async function main(): Promise<void> {
   const [name = ''] = positionals
@@ -81,6 +83,16 @@ async function requeue(): Promise<Result> {
   const tenths = await measureRequeue({ url: server.url, rows }, say)
   const command = `npm run bench -- requeue --rows ${rows}`
   return { text: requeueReport(tenths, { conditions: found, command, rows }) }
+}
+
+async function retention(): Promise<Result> {
+  const sizes = values.rows === undefined ? [5_000_000, 20_000_000] : [wholeNumber('rows', values.rows)]
+  const rounds = wholeNumber('rounds', values.rounds ?? '5')
+  await using server = await throwAwayServer()
+  const found = await noted(server.url)
+  const measured = await measureRetention({ url: server.url, cases: retentionCases(sizes, 1_000_000), rounds }, say)
+  const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`
+  return { text: retentionReport(measured, { conditions: found, command }) }
 }
 
 async function jobs(): Promise<Result> {

@@ -4,7 +4,6 @@ export type SluiceErrorCode =
   | 'BATCH_INVALID'
   | 'BATCH_NOT_FOUND'
   | 'BATCH_STATE'
-  | 'CARVE_NOT_INDEXED'
   | 'CONFIG_INVALID'
   | 'CURSOR_INVALID'
   | 'CURSOR_NOT_INDEXED'

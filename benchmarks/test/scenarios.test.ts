@@ -8,6 +8,7 @@ import { bulkData, bulkReport } from '../scenarios/bulk/report.ts'
 import { works } from '../scenarios/bulk/works.ts'
 import { measureDashboard } from '../scenarios/dashboard.ts'
 import { EventsTable } from '../scenarios/events-table.ts'
+import { measureRetention, retentionCases, retentionReport } from '../scenarios/retention.ts'
 import { measureRequeue, requeueReport, tenthsOf } from '../scenarios/requeue.ts'
 
 const sizes = { rows: 2_001, rounds: 1, rate: 100, idleMs: 300, limitMs: 60_000, loopMs: 60_000 }
@@ -85,6 +86,23 @@ test('the requeue benchmark runs, and tells the speed over each tenth of the bac
   const text = requeueReport(tenths, { conditions: ['here'], command: 'bench', rows: 20_001 })
   expect(text).toMatch(/^## requeue: work off a backlog of 10,000 of 20,001 rows$/m)
   expect(text.match(/^\|/gm)).toHaveLength(5)
+})
+
+test('the retention benchmark runs, and tells how many rows were read for those that are gone', async () => {
+  const [url, said] = [inject('clusterUrl'), [] as string[]]
+  const measured = await measureRetention({ url, cases: retentionCases([20_000], 20_000), rounds: 1 }, (line) =>
+    said.push(line),
+  )
+  expect(measured.map(({ outcomes }) => outcomes.map(({ runs }) => runs.map(({ rows }) => rows)))).toEqual([
+    [[200], [200], [200]],
+    [[66], [66], [66]],
+    [[66], [66], [66]],
+  ])
+  expect(measured.every(({ outcomes }) => outcomes.every(({ runs }) => runs.every(({ read }) => read > 0)))).toBe(true)
+  expect(said).toHaveLength(12)
+  const text = retentionReport(measured, { conditions: ['here'], command: 'bench' })
+  expect(text).toMatch(/^### 1 % of 20,000 rows aged, index on created_at$/m)
+  expect(text.match(/^\| Sluice, verified/gm)).toHaveLength(3)
 })
 
 test('the speed over a tenth is what went between two marks', () => {

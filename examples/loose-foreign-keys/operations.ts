@@ -24,7 +24,6 @@ export const cleanUpChildren: OperationDefinition<undefined> = defineOperation({
   table: 'deleted_projects',
   cursor: ['partition', 'id'],
   scope: () => sql`status = 'pending'`,
-  carve: 'sparse',
   until: 'empty',
   subBatchSize: 10,
   async perform({ batch }) {

@@ -21,7 +21,6 @@ export const outcomeOf: Readonly<Record<SluiceErrorCode, Outcome>> = {
   BATCH_INVALID: 'usage',
   BATCH_NOT_FOUND: 'failed',
   BATCH_STATE: 'refused',
-  CARVE_NOT_INDEXED: 'refused',
   CONFIG_INVALID: 'usage',
   CURSOR_INVALID: 'usage',
   CURSOR_NOT_INDEXED: 'refused',

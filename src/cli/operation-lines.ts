@@ -13,6 +13,7 @@ export function statusLines(status: OperationStatus, width?: number): Line[] {
     ['state', stateCell(status)],
     ...(status.reason === null ? [] : [['reason', status.reason] satisfies [string, string]]),
     ['table', status.table],
+    ['walk', status.walk.says],
     ['args', argsText(status.args)],
     ['owner', status.actor === null ? owner : `${owner}, started by ${status.actor}`],
     ['rows', rowsText(status)],

@@ -8,13 +8,15 @@ import { keyText } from './quarantine-lines.ts'
 
 /** What a start would do: one sentence, the numbers, the dry run, and what to think about first. */
 export function planLines(plan: OperationPlan, width?: number): Line[] {
-  const { cursor, from, to, scope, statements } = plan
+  const { walk, cursor, from, to, scope, statements } = plan
   return [
     ...headLines(planSentence(plan), width),
     ...labelledLines(
       [
+        ['walk', walk.says],
+        ['because', walk.why],
         ['cursor', cursor.join(', ')],
-        ['from', from === null ? 'the first row' : `behind ${keyText(from)}`],
+        ['from', from === null ? 'the first row' : `after ${keyText(from)}`],
         ['to', to === null ? 'nowhere: there is no row' : `${keyText(to)}, included`],
         ['scope', scope ?? 'all rows'],
         ...numbers(plan),

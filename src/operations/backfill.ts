@@ -61,7 +61,15 @@ export function setColumns(
     return meant === undefined ? wrong : sql`(${closed(meant)}) and (${wrong})`
   }
   const definition = defineChange({ ...spec, verify: spec.verify ?? true, scope }, { kind: 'update', set: values })
-  return { ...definition, changes: { kind: 'update', columns: Object.keys(set), stride } }
+  const meant = (startedAt: string): Sql | undefined => {
+    const rows = where({ args: undefined, startedAt })
+    return rows === undefined ? undefined : closed(rows)
+  }
+  return {
+    ...definition,
+    changes: { kind: 'update', columns: Object.keys(set), stride },
+    bind: async (stored) => ({ ...(await definition.bind(stored)), meant }),
+  }
 }
 
 /** Refuses anything but columns with expressions. */

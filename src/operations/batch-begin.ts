@@ -29,11 +29,11 @@ async function prepare(run: BatchRun, failures: Failures): Promise<Begun> {
   const bound = await definition.bind(operation.args)
   const startedAt = operation.created_text
   const window = { lower: batch.checkpoint, upper: batch.upper_key }
-  const { carve, lanes } = operation
+  const { walk: kind, lanes } = operation
   const { changes, reads } = definition
   const same = { operationId: operation.id, pass: batch.pass, walk: run.walk, bound, startedAt }
   const strode = run.sizes.strides(operation.id)
-  const facts = { ...same, window, crashes: batch.crashes, changes, carve, lanes, reads, strode }
+  const facts = { ...same, window, crashes: batch.crashes, changes, kind, lanes, reads, strode }
   const { quarantined, mayBeOne, ...found } = await run.target.enter(facts)
   if (found.strides.of > 1) run.sizes.strode(operation.id)
   const keeps = found.mayKeepRows

@@ -85,7 +85,9 @@ export class BatchSizes {
     const isRecovering = this.#subBatch < this.#wanted
     // The strides of a window differ: the first finds full pages, the others the room that it left. Their mean counts.
     if (!rest) {
-      this.#wanted = wanted(meanOf(this.#unit))
+      const unit = meanOf(this.#unit)
+      // One that was empty says nothing about rows.
+      if (unit.rows >= 1) this.#wanted = wanted(unit)
       this.#unit = undefined
     }
     this.#looksFirst = this.#verifies || (scoped && !rest && rowsMatched === 0)

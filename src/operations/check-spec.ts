@@ -25,7 +25,6 @@ export function checkSpec(spec: AnySpec, further: readonly string[]): void {
     refuse('"cursor" must list one or more different column names')
   if (typeof spec.perform !== 'function') refuse('"perform" must be a function')
   if (spec.scope !== undefined && typeof spec.scope !== 'function') refuse('"scope" must be a function')
-  if (spec.carve === 'sparse' && spec.scope === undefined) refuse('"carve" is sparse only where there is a "scope"')
   for (const key of ['batchSize', 'subBatchSize', 'lanes', 'quarantineLimit'] as const) {
     const value = spec[key]
     if (value === undefined || (key === 'lanes' && value === 'auto')) continue
@@ -46,10 +45,9 @@ export function checkSpec(spec: AnySpec, further: readonly string[]): void {
 }
 
 const choices: Record<
-  'carve' | 'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'reads' | 'verify' | 'approval' | 'commit',
+  'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'reads' | 'verify' | 'approval' | 'commit',
   unknown[]
 > = {
-  carve: ['dense', 'sparse'],
   priority: ['low', 'normal', 'high'],
   conflicts: ['table', 'none'],
   until: ['end', 'empty'],

@@ -19,7 +19,6 @@ import { unknownChanges } from '../targets/changes.ts'
 const defaults = {
   batchSize: undefined,
   subBatchSize: undefined,
-  carve: 'dense',
   lanes: 1,
   priority: 'normal',
   conflicts: 'table',

@@ -47,11 +47,6 @@ interface CommonSpec<Args> {
   batchSize?: number
   /** Rows per sub-batch, which is one transaction. Default: found while it runs; see the guide on the governor. */
   subBatchSize?: number
-  /**
-   * `dense` (default): batches are cut by counting all rows, and the scope picks among them. `sparse`: only rows in
-   * scope are counted, which is faster when few rows are; refused unless an index serves scope and cursor together.
-   */
-  carve?: 'dense' | 'sparse'
   /** How many batches of one operation may run at once; `auto`: as many as pay and the load allows. Default: 1. */
   lanes?: number | 'auto'
   /** More of the workers' time than others of the same tenant. Default: normal. */
@@ -110,6 +105,8 @@ export type WithArgs<Schema extends StandardSchemaV1, Spec> = Spec & { args: Sch
 export interface BoundOperation {
   readonly effects: 'database' | 'external'
   scope(startedAt: string): Sql | undefined
+  /** The rows of the scope, those among them that are right already included; left out: the scope is all that is known. */
+  meant?(startedAt: string): Sql | undefined
   perform(context: Omit<PerformContext<never>, 'args'>): Promise<number | void>
   performExternal(context: Omit<ExternalContext<never>, 'args'>): Promise<number | void>
   /** What is done to all rows in scope, where that is one statement: fence and checkpoint then go with it. */
@@ -121,7 +118,6 @@ export interface OperationDefinition<in Input = never> {
   readonly name: string
   readonly table: string
   readonly cursor: readonly [string, ...string[]] | undefined
-  readonly carve: 'dense' | 'sparse'
   /** Undefined: found by the worker. */
   readonly batchSize: number | undefined
   readonly subBatchSize: number | undefined

@@ -2,21 +2,24 @@ import { createHash } from 'node:crypto'
 import type { Sql } from 'sql-template-tag'
 import type { SluiceError } from '../errors.ts'
 import type { Connection, StoreConnection } from '../store/connection.ts'
+import type { WalkKind } from '../store/operations.ts'
 import * as operations from '../store/operations.ts'
 import type { Json } from '../std/json.ts'
 import type { Cursor, Walk } from '../targets/walk.ts'
-import type { CheckUp } from '../targets/findings.ts'
+import type { CheckUp, WalkChoice } from '../targets/findings.ts'
 import type { Target } from '../targets/target.ts'
 import type { Changes } from '../targets/changes.ts'
 import { bySeverity } from './preflight/finding.ts'
 import type { PlanFinding } from '../targets/findings.ts'
 import type { BoundOperation, OperationDefinition } from './definition.ts'
 import { firstSizes } from './size.ts'
+import { mayGoByValues } from './walk.ts'
+import { meantBy } from '../targets/work.ts'
 
 /** What the checks found out for the operation to be recorded. */
 type Planned = Pick<
   operations.NewOperation,
-  'table' | 'cursorColumns' | 'cursorTypes' | 'lowerKey' | 'carveEnd' | 'rowsEstimate'
+  'table' | 'walk' | 'walkIndex' | 'cursorColumns' | 'cursorTypes' | 'lowerKey' | 'carveEnd' | 'rowsEstimate'
 >
 
 export interface Bounds {
@@ -31,6 +34,7 @@ export interface Prepared extends CheckUp {
   planned: Planned
   bound: BoundOperation
   walk: Walk
+  choice: WalkChoice
   scope: Sql | undefined
   startedAt: string
 }
@@ -47,18 +51,49 @@ export interface Planner {
  * the user's transaction with it. What only makes it slow is a finding; whether it is refused is for the caller to say.
  */
 export async function plan(
+  planner: Planner,
+  definition: OperationDefinition,
+  request: { args: Json; bounds: Bounds },
+): Promise<Prepared> {
+  const prepared = await planAlong(planner, definition, { ...request, kinds: kindsOf(definition, request.bounds) })
+  // What was good by the planner's estimate may not be by its plans.
+  if (prepared.choice.kind === 'key' || !prepared.findings.some(({ code }) => code === 'PLAN_SCANS')) return prepared
+  const byKey = await planAlong(planner, definition, { ...request, kinds: ['key'] })
+  const why = `the server would read too much along ${prepared.choice.index ?? 'another index'}`
+  return { ...byKey, choice: { ...byKey.choice, why } }
+}
+
+/**
+ * The walks that an operation can do with. One that begins or ends at a key goes by keys, and so does one whose work is
+ * not known: it may move rows along the walk, to where they would be met again.
+ */
+function kindsOf(definition: OperationDefinition, { min, max }: Bounds): WalkKind[] {
+  const byKey = definition.recur === 'continue' || min !== undefined || max !== undefined
+  return byKey || !mayGoByValues(definition)
+    ? ['key', 'sparse', 'found']
+    : ['key', 'sparse', 'found', 'range', 'sparse range']
+}
+
+async function planAlong(
   { target: { check }, control, reads }: Planner,
   definition: OperationDefinition,
-  { args, bounds }: { args: Json; bounds: Bounds },
+  { args, bounds, kinds }: { args: Json; bounds: Bounds; kinds: readonly WalkKind[] },
 ): Promise<Prepared> {
   const bound = await definition.bind(args)
   const startedAt = new Date().toISOString()
-  const found = await check.resolve({ ...definition, scope: () => bound.scope(startedAt) })
-  const { walk, scope, rowsEstimate, problems } = found
+  const found = await check.resolve({
+    ...definition,
+    kinds,
+    scope: () => bound.scope(startedAt),
+    meant: () => meantBy(bound, startedAt),
+  })
+  const { walk, choice, scope, rowsEstimate, problems } = found
   const { table, cursor } = walk
   const max = bounds.max === undefined ? undefined : await check.key(cursor, bounds.max)
   const planned: Planned = {
     table,
+    walk: choice.kind,
+    walkIndex: choice.index,
     cursorColumns: cursor.columns,
     cursorTypes: cursor.types,
     lowerKey: await lowerKey({ check, control }, { definition, cursor, bounds }),
@@ -69,7 +104,7 @@ export async function plan(
   const range = { lower: planned.lowerKey, end: planned.carveEnd }
   const checked = await check.up({ walk, scope, changes, lanes, ...firstSizes(definition), startedAt, ...range })
   const findings = [...problems.map(findingOf), ...withoutEchoes(checked.findings, problems)]
-  return { ...checked, findings, planned, bound, walk, scope, startedAt }
+  return { ...checked, findings, planned, bound, walk, choice, scope, startedAt }
 }
 
 /** All that was found, the gravest first, when the operation does this to its rows. */

@@ -10,7 +10,6 @@ export interface PresetSpec extends Pick<
   | 'name'
   | 'table'
   | 'cursor'
-  | 'carve'
   | 'batchSize'
   | 'subBatchSize'
   | 'lanes'

@@ -40,19 +40,21 @@ export function placeOf({ rows, shares }: { rows: number; shares: readonly numbe
   return { rows, from, to: end, at: Math.min(end, Math.max(from, Math.min(...standing))) }
 }
 
-type Seen = Pick<OperationView, 'rows_seen' | 'rows_estimate'> & { carve?: OperationView['carve'] }
+type Seen = Pick<OperationView, 'rows_seen' | 'rows_estimate'> & { walk?: OperationView['walk'] }
 
 /** Rows that the walk has not passed yet; undefined when there is nothing to tell it by. */
-export function remainingRows({ rows_seen, rows_estimate, carve }: Seen, place?: Place): number | undefined {
-  if (carve === 'sparse') return place === undefined ? undefined : likeBefore(rows_seen, place)
+export function remainingRows({ rows_seen, rows_estimate, walk = 'key' }: Seen, place?: Place): number | undefined {
+  if (walk !== 'key' && walk !== 'range') return place === undefined ? undefined : likeBefore(rows_seen, place)
   if (place === undefined) return rows_estimate <= 0 ? undefined : Math.max(0, rows_estimate - rows_seen)
   const ahead = place.rows * (place.to - place.at)
   if (rows_estimate <= 0) return ahead
-  const unseen = Math.max(0, rows_estimate * (place.to - place.from) - rows_seen)
+  // One by values has an estimate of its own rows, any other one of the whole table.
+  const share = walk === 'range' ? 1 : place.to - place.from
+  const unseen = Math.max(0, rows_estimate * share - rows_seen)
   return histogramWeight * ahead + (1 - histogramWeight) * unseen
 }
 
-/** A sparse walk counts rows in scope, of which there is no estimate: the rest is taken to be like what it passed. */
+/** A walk of rows in scope alone counts these in scope, of which there is no estimate: the rest is taken to be like what it passed. */
 function likeBefore(seen: number, { from, at, to }: Place): number | undefined {
   return at > from ? (seen * (to - at)) / (at - from) : undefined
 }

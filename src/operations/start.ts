@@ -106,7 +106,6 @@ export async function startOperation(
     verify: definition.verify,
     priority: definition.priority,
     conflicts: definition.conflicts,
-    carve: definition.carve,
     ...lanesFrom(definition.lanes),
     ...sizesOf(definition),
     quarantineLimit: definition.quarantineLimit,

@@ -4,6 +4,7 @@ import type { Json } from '../std/json.ts'
 import type { OperationView } from '../store/operations.ts'
 import type { Standstill } from '../store/standstill.ts'
 import { etaOf, isPastEstimate, remainingRows, type Eta, type Place } from './progress.ts'
+import { viewOfWalk, type WalkView } from './walk.ts'
 import { finalStates, type OperationState } from './states.ts'
 
 /** An operation as a person or a page sees it. */
@@ -33,7 +34,7 @@ export interface OperationStatus {
   tunedSize: number | null
   /** The hours in which it may run; null: at any time. */
   window: string | null
-  carve: 'dense' | 'sparse'
+  walk: WalkView
   table: string
   /** Rows that the walk has passed, and those of them that were changed. */
   rowsSeen: number
@@ -88,7 +89,7 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
     subBatchSize: view.sub_batch_size,
     tunedSize: view.tuned_size,
     window: view.run_window,
-    carve: view.carve,
+    walk: viewOfWalk({ kind: view.walk, index: view.walk_index, columns: view.cursor_columns }),
     table: view.table_name,
     // Rows in strides are changed before their window is passed, and a window may get new rows while it is worked on.
     rowsSeen: Math.max(view.rows_seen, view.rows_matched),
@@ -114,7 +115,7 @@ export function statusOf(view: OperationView, place?: Place): OperationStatus {
 
 type Counts = Pick<OperationView, 'status' | 'rows_seen' | 'rows_estimate'> & {
   pass?: number
-  carve?: OperationView['carve']
+  walk?: OperationView['walk']
 }
 
 /** Never 1 before the end: rows may have been added since the estimate, and a second pass may find some. */
@@ -147,15 +148,15 @@ function isParked({ status, workers }: Pick<Limits, 'status' | 'workers'>): bool
 const enoughSubBatches = 50
 const fewRows = 0.01
 
-/** Whether a sparse walk would have less to read: most rows that this one passes are not its business. */
+/** Whether another walk would have less to read: most rows that this one passes are not its business. */
 export function hintOf({
-  carve,
+  walk,
   sub_batches,
   rows_seen,
   rows_matched,
-}: Pick<OperationView, 'carve' | 'sub_batches' | 'rows_seen' | 'rows_matched'>): string | null {
-  if (carve === 'sparse' || sub_batches < enoughSubBatches || rows_matched >= rows_seen * fewRows) return null
-  return `only ${rows_matched} of ${rows_seen} rows were in scope: an index on the cursor columns with the scope as its WHERE would let it carve: 'sparse'`
+}: Pick<OperationView, 'walk' | 'sub_batches' | 'rows_seen' | 'rows_matched'>): string | null {
+  if (walk !== 'key' || sub_batches < enoughSubBatches || rows_matched >= rows_seen * fewRows) return null
+  return `only ${rows_matched} of ${rows_seen} rows were in scope: an index on the column that the scope limits, or one on the cursor columns with the scope as its WHERE, would let the next run read those alone`
 }
 
 function standstillOf({ standstill }: Partial<Pick<OperationView, 'standstill'>>): Standstill | null {

@@ -1,10 +1,10 @@
-import type { Sql } from 'sql-template-tag'
 import type { Governed } from '../governor/course.ts'
-import type { Carving, OperationRow } from '../store/operations.ts'
-import type { Walk } from '../targets/walk.ts'
+import type { OperationRow, WalkKind } from '../store/operations.ts'
+import { walkOfKind, type Walk } from '../targets/walk.ts'
+import { meantBy } from '../targets/work.ts'
 import type { OperationDefinition, OperationRegistry } from './definition.ts'
 
-/** How an operation walks its table when every row is a step. */
+/** The table and the cursor of an operation. */
 export function walkOf(operation: Pick<OperationRow, 'table_name' | 'cursor_columns' | 'cursor_types'>): Walk {
   return {
     table: operation.table_name,
@@ -12,17 +12,42 @@ export function walkOf(operation: Pick<OperationRow, 'table_name' | 'cursor_colu
   }
 }
 
-/** The walk as the operation carves: over all rows, or over those in scope alone. */
-function walkBy(walk: Walk, { carve, scope }: { carve: Carving; scope: Sql | undefined }): Walk {
-  return carve === 'sparse' && scope !== undefined ? { ...walk, only: scope } : walk
-}
-
-/** The walk by which the next batch of an operation is cut. Only a sparse one needs the definition for it. */
+/** The walk by which the next batch of an operation is cut. One along the key does not need the definition for it. */
 export async function carvingWalk(registry: OperationRegistry, operation: OperationRow): Promise<Walk> {
   const walk = walkOf(operation)
-  if (operation.carve === 'dense') return walk
+  if (operation.walk === 'key') return walk
   const bound = await registry.find(operation.name).bind(operation.args)
-  return walkBy(walk, { carve: operation.carve, scope: bound.scope(operation.created_text) })
+  return walkOfKind(walk, operation.walk, meantBy(bound, operation.created_text))
+}
+
+/** Whether no row can be moved along the values of that column by the work on it, to where it would be met again. */
+export function mayGoByValues({ changes }: Pick<OperationDefinition, 'changes'>, column?: string): boolean {
+  const set = column !== undefined && changes.columns?.includes(column) === true
+  return changes.kind !== 'unknown' && !set
+}
+
+/** How an operation goes through its table, as people see it. */
+export interface WalkView {
+  kind: WalkKind
+  /** The index along which it goes; null: the one of its key. */
+  index: string | null
+  /** The columns of its cursor. */
+  columns: readonly string[]
+  says: string
+}
+
+/** Says how an operation goes through its table. */
+export function viewOfWalk({ kind, index, columns }: Omit<WalkView, 'says'>): WalkView {
+  const [first = '', ...others] = columns
+  const along = index === null ? `along the key (${[first, ...others].join(', ')})` : `along ${index}`
+  const says = {
+    key: along,
+    sparse: `${along}, which has the rows in scope alone`,
+    found: `along the key (${[first, ...others].join(', ')}), rows in scope alone, which ${index ?? 'an index'} finds`,
+    range: `${along} by ${first}, from the first row to the last one in scope`,
+    'sparse range': `${along} by ${first}, rows in scope alone`,
+  }
+  return { kind, index, columns, says: says[kind] }
 }
 
 /** What the governor knows an operation by. */

@@ -11,8 +11,16 @@ type LiveStatus = 'awaiting_approval' | 'queued' | 'active' | 'held' | 'pausing'
 
 export type Priority = 'low' | 'normal' | 'high'
 
-/** `dense`: every row of the table is a step of the walk. `sparse`: only those in scope, by an index that serves it. */
-export type Carving = 'dense' | 'sparse'
+/**
+ * The order in which an operation goes through its table, and which rows are steps on the way.
+ *
+ * - `key`: all rows, in the order of the cursor.
+ * - `sparse`: only those in scope, in the order of the cursor, by an index that holds no others.
+ * - `found`: the same, where an index finds the rows in scope in another order, and there are few.
+ * - `range`: the rows up to the last one in scope, by the values of an indexed column. The cursor begins with that column.
+ * - `sparse range`: only those in scope, by the values of an indexed column.
+ */
+export type WalkKind = 'key' | 'sparse' | 'found' | 'range' | 'sparse range'
 
 /** An unfinished operation as it is stored. */
 export interface OperationRow {
@@ -35,7 +43,7 @@ export interface OperationRow {
   fully_carved: boolean
   lanes: number
   batch_size: number
-  carve: Carving
+  walk: WalkKind
   /** Whether `batch_size` is only the most that a batch may have. */
   tunes_batches: boolean
   /** Rows of the next batch; null: `batch_size`. */
@@ -78,7 +86,9 @@ export interface NewOperation extends Sizes {
   verify: boolean
   priority: Priority
   conflicts: 'table' | 'none'
-  carve: Carving
+  walk: WalkKind
+  /** The index along which it goes; null: the one of its key. */
+  walkIndex: string | null
   lanes: number
   mostLanes: number | null
   quarantineLimit: number
@@ -120,7 +130,8 @@ export const start = statement<{ operation: NewOperation; who: Who }, { id: stri
       sub_batch_size: o.subBatchSize,
       quarantine_limit: o.quarantineLimit,
       rows_estimate: o.rowsEstimate,
-      carve: o.carve,
+      walk: o.walk,
+      walk_index: o.walkIndex,
       run_window: o.window,
       carve_size: o.carveSize,
       tuned_size: o.tunedSize,
@@ -176,7 +187,8 @@ export interface OperationView {
   pace: number
   /** What limits it by the last word of a worker, if that is fresh. */
   limited_by: string | null
-  carve: Carving
+  walk: WalkKind
+  walk_index: string | null
   sub_batch_size: number
   tuned_size: number | null
   run_window: string | null
@@ -211,7 +223,7 @@ const liveColumns = `o.id, o.name, o.args, o.tenant, o.actor, o.status, o.reason
      o.table_name, o.cursor_columns, o.cursor_types, o.lower_key, o.carved_to, o.carve_end, o.priority, o.lanes,
      o.most_lanes, o.pace,
      case when o.limited_at > clock_timestamp() - interval '30 seconds' then o.limiter ->> 'sentence' end as limited_by,
-     o.carve, o.sub_batch_size, o.tuned_size, o.run_window, o.pass, o.rows_estimate,
+     o.walk, o.walk_index, o.sub_batch_size, o.tuned_size, o.run_window, o.pass, o.rows_estimate,
      o.rows_seen + coalesce(b.rows_seen, 0) as rows_seen,
      o.rows_matched + coalesce(b.rows_matched, 0) as rows_matched,
      o.rows_changed + coalesce(b.rows_changed, 0) as rows_changed,
@@ -241,7 +253,7 @@ const pastColumns = `h.id, h.name, h.args, h.tenant, h.actor, h.status,
      array(select jsonb_array_elements_text(h.record -> 'cursor_types')), null::text[], null::text[], null::text[],
      coalesce(h.record ->> 'priority', 'normal'), coalesce((h.record ->> 'lanes')::int, 1),
      (h.record ->> 'most_lanes')::int, coalesce((h.record ->> 'pace')::real, 1), null::text,
-     coalesce(h.record ->> 'carve', 'dense'), coalesce((h.record ->> 'sub_batch_size')::int, 1),
+     coalesce(h.record ->> 'walk', 'key'), h.record ->> 'walk_index', coalesce((h.record ->> 'sub_batch_size')::int, 1),
      (h.record ->> 'tuned_size')::int, h.record ->> 'run_window',
      coalesce((h.record ->> 'pass')::int, 1), h.rows_estimate, h.rows_seen, h.rows_matched, h.rows_changed,
      h.rows_quarantined, h.sub_batches, h.busy_ms, h.batches_finished, 0, '[]'::jsonb, h.created_at, h.started_at,

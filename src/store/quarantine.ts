@@ -53,7 +53,7 @@ export const retry = statement<
      -- Rows that are taken up again are counted again when they are done.
      insert into sluice.operation
      select r.*
-     from past, isolated i, jsonb_populate_record(null::sluice.operation, '{"carve": "dense", "approved": false}' || past.record
+     from past, isolated i, jsonb_populate_record(null::sluice.operation, '{"walk": "key", "approved": false}' || past.record
        || jsonb_build_object('status', 'queued', 'reason', $3::text, 'status_actor', $2::text, 'hold_until', null,
             'rows_seen', (past.record ->> 'rows_seen')::bigint - i.rows,
             'rows_matched', (past.record ->> 'rows_matched')::bigint - i.rows,

@@ -54,7 +54,7 @@ export const arrive = statement<MovedOperation, { id: string; created: boolean }
   'tenant.arrive',
   `with given as (
      select r.*
-     from jsonb_populate_record(null::sluice.operation, '{"carve": "dense", "approved": false}' || $1::text::jsonb
+     from jsonb_populate_record(null::sluice.operation, '{"walk": "key", "approved": false}' || $1::text::jsonb
        || jsonb_build_object('status', case when $1::text::jsonb ->> 'status' in ('paused', 'pausing') then 'paused'
             when $1::text::jsonb ->> 'status' = 'awaiting_approval' then 'awaiting_approval' else 'queued' end,
           'hold_until', null)) r

@@ -3,7 +3,7 @@ import type { Sql } from 'sql-template-tag'
 import type { SluiceError, SluiceErrorCode } from '../errors.ts'
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Connection } from '../store/connection.ts'
-import type { Key } from '../store/operations.ts'
+import type { Key, WalkKind } from '../store/operations.ts'
 import type { Changes } from './changes.ts'
 import type { Cursor, KeyWindow, Walk } from './walk.ts'
 import type { BoundWork } from './work.ts'
@@ -57,6 +57,7 @@ export interface PlanNode {
   'Actual Loops'?: number
   'Rows Removed by Filter'?: number
   'Rows Removed by Index Recheck'?: number
+  'Parent Relationship'?: string
   Plans?: PlanNode[]
 }
 
@@ -170,18 +171,31 @@ export interface Subject {
 export interface Wanted {
   table: string
   cursor: readonly string[] | undefined
-  carve: 'dense' | 'sparse'
   changes: Changes
+  /** The walks that the operation can do with; `key` is always one of them. */
+  kinds: readonly WalkKind[]
   /** Asked for when table and cursor are known to be good. */
   scope: () => Sql | undefined
+  meant: () => Sql | undefined
 }
 
 /** How the table can be walked; `problems` make it slow, and are for the caller to judge. */
 export interface Resolved {
   walk: Walk
+  /** Which walk that is, and why. */
+  choice: WalkChoice
   scope: Sql | undefined
+  /** Rows that it will pass, about. */
   rowsEstimate: number
   problems: SluiceError[]
+}
+
+/** The walk that serves a scope best. */
+export interface WalkChoice {
+  kind: WalkKind
+  /** The index along which it goes; null: the one of its key. */
+  index: string | null
+  why: string
 }
 
 /** What is rehearsed: the work on up to `count` rows from a key on. */

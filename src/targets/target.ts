@@ -7,7 +7,7 @@
  */
 import type { Sql } from 'sql-template-tag'
 import type { Claim } from '../store/batches.ts'
-import type { Key } from '../store/operations.ts'
+import type { Key, WalkKind } from '../store/operations.ts'
 import type { ErrorClass } from '../store/sqlstate.ts'
 import type { ErrorRecord } from '../std/error-record.ts'
 import type { Bounds } from './bounds.ts'
@@ -16,7 +16,7 @@ import type { Checks } from './findings.ts'
 import type { Changed, Outcome, Quarantined } from './outcome.ts'
 import type { Upkeep } from './upkeep.ts'
 import type { KeyWindow, Walk } from './walk.ts'
-import type { BoundWork, Stretch, Strides, Work } from './work.ts'
+import type { BoundScope, BoundWork, Stretch, Strides, Work } from './work.ts'
 
 export interface Target {
   /** The columns and keys of a table. */
@@ -43,15 +43,16 @@ export interface Target {
 /** A batch that is about to begin. */
 export interface BatchFacts {
   operationId: string
-  walk: Walk
+  /** The cursor as it was recorded; what it walks by becomes known with the scope. */
+  walk: Pick<Walk, 'table' | 'cursor'>
+  kind: WalkKind
   /** What is left of it. */
   window: KeyWindow
   pass: number
   crashes: number
   startedAt: string
-  bound: BoundWork & { scope(startedAt: string): Sql | undefined }
+  bound: BoundWork & BoundScope
   changes: Changes
-  carve: 'dense' | 'sparse'
   lanes: number | 'auto'
   reads: 'primary' | 'replica'
   /** Batches of the operation were done in strides before. */

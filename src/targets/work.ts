@@ -36,6 +36,18 @@ export interface BoundWork {
   readonly change?: Change
 }
 
+/** Which rows an operation is about, with its args put in. */
+export interface BoundScope {
+  scope(startedAt: string): Sql | undefined
+  /** The rows of the scope, those among them that are right already included; left out: the scope is all that is known. */
+  meant?(startedAt: string): Sql | undefined
+}
+
+/** What an index has to serve: work does not change whether a row meets it. */
+export function meantBy(bound: BoundScope, startedAt: string): Sql | undefined {
+  return bound.meant === undefined ? bound.scope(startedAt) : bound.meant(startedAt)
+}
+
 /** In how many transactions the windows of a batch are done, and how their rows lie. */
 export interface Strides {
   of: number

@@ -38,7 +38,6 @@ const expected: [SluiceErrorCode, number][] = [
   ['SCHEMA_AHEAD', 4],
   ['SCHEMA_FOREIGN', 4],
   ['OPERATION_STATE', 6],
-  ['CARVE_NOT_INDEXED', 6],
   ['PLAN_SCANS', 6],
   ['ENQUEUE_INVALID', 2],
   ['JOB_NOT_FOUND', 1],

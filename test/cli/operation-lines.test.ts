@@ -48,6 +48,7 @@ test('a status in full', () => {
     '  state     active, 50 %',
     '  reason    resumed',
     '  table     public.events',
+    '  walk      along the key (id)',
     '  args      none',
     '  owner     system, started by ann',
     '  rows      250,000 of about 500,000 seen, 150,000 matched',

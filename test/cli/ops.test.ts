@@ -72,7 +72,7 @@ test('plan tells what a start would do, and writes nothing', async () => {
   await using at = await place()
   const { stdout, stderr, exitCode } = await at.ops('plan', 'parse-notes', '--min', '[5]')
   expect(stdout).toMatch(/^parse-notes would walk public\.notes: about 15 rows, 1 batch\n/)
-  expect(stdout).toMatch(/from +behind 5\n +to +20, included\n +scope +n is null\n +in scope +about 15 rows \(100 %\)/)
+  expect(stdout).toMatch(/from +after 5\n +to +20, included\n +scope +n is null\n +in scope +about 15 rows \(100 %\)/)
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('Nothing was written') })
   expect(await at.json('plan', 'parse-notes', '--max', '[3]')).toMatchObject({
     version: 1,

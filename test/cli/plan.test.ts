@@ -10,6 +10,13 @@ import { sluiceHere, temporaryFolder, type Ran } from './run-cli.ts'
 const plan: OperationPlan = {
   name: 'expire-events',
   table: 'public.events',
+  walk: {
+    kind: 'range',
+    index: 'events_created_at_idx',
+    columns: ['created_at', 'id'],
+    says: 'along events_created_at_idx by created_at, from the first row to the last one in scope',
+    why: 'events_created_at_idx finds the rows in scope, about 2,500,000 of 5,000,000',
+  },
   cursor: ['created_at', 'id'],
   from: null,
   to: ['2024', '7'],
@@ -84,6 +91,8 @@ const text = (lines: readonly Line[], coloured = false): string[] => lines.map((
 test('a plan: the numbers, the dry run and what to think about', () => {
   expect(text(planLines(plan))).toEqual([
     'expire-events would walk public.events: about 5,000,000 rows, 100 batches',
+    '  walk      along events_created_at_idx by created_at, from the first row to the last one in scope',
+    '  because   events_created_at_idx finds the rows in scope, about 2,500,000 of 5,000,000',
     '  cursor    created_at, id',
     '  from      the first row',
     '  to        (2024, 7), included',
@@ -127,10 +136,12 @@ test('a plan without a dry run, and for an empty table', () => {
   const empty = { ...plan, from: ['5'], to: null, scope: null, statements: [], findings: [], dryRun }
   expect(text(planLines(empty)).slice(0, -2)).toEqual([
     'expire-events would walk public.events and find no row',
-    '  cursor  created_at, id',
-    '  from    behind 5',
-    '  to      nowhere: there is no row',
-    '  scope   all rows',
+    '  walk     along events_created_at_idx by created_at, from the first row to the last one in scope',
+    '  because  events_created_at_idx finds the rows in scope, about 2,500,000 of 5,000,000',
+    '  cursor   created_at, id',
+    '  from     after 5',
+    '  to       nowhere: there is no row',
+    '  scope    all rows',
   ])
 })
 

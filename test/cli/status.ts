@@ -23,7 +23,7 @@ export function statusOf(given: Partial<OperationStatus> = {}): OperationStatus 
     window: null,
     subBatchSize: 100,
     tunedSize: null,
-    carve: 'dense',
+    walk: { kind: 'key', index: null, columns: ['id'], says: 'along the key (id)' },
     table: 'public.events',
     rowsSeen: 250_000,
     rowsMatched: 150_000,

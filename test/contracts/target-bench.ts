@@ -63,7 +63,14 @@ export async function commit(bench: TargetBench, work: Work, given: Stretch): Pr
 }
 
 export async function walkOf({ target, table }: { target: Target; table: string }): Promise<Walk> {
-  const wanted = { table, cursor: undefined, carve: 'dense', changes: unknownChanges, scope: () => undefined } as const
+  const wanted = {
+    table,
+    cursor: undefined,
+    kinds: ['key'],
+    changes: unknownChanges,
+    scope: () => undefined,
+    meant: () => undefined,
+  } as const
   return (await target.check.resolve(wanted)).walk
 }
 
@@ -107,7 +114,7 @@ export async function factsOf(bench: TargetBench, form: Form, choice: Choice): P
     startedAt: new Date().toISOString(),
     bound: boundFor(form, choice),
     changes: unknownChanges,
-    carve: 'dense',
+    kind: 'key',
     lanes: 1,
     reads: 'primary',
     strode: false,

@@ -8,6 +8,7 @@ import { plans } from './operations/plans.ts'
 import { starts } from './operations/starts.ts'
 import { subBatches } from './operations/sub-batches.ts'
 import { tables } from './operations/tables.ts'
+import { walks } from './operations/walks.ts'
 
 /** Guards of operations and their batches. */
 export const operations: readonly Mutant[] = [
@@ -17,6 +18,7 @@ export const operations: readonly Mutant[] = [
   ...endings,
   ...starts,
   ...plans,
+  ...walks,
   ...tables,
   ...errors,
   ...connections,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { defineOperation, sql } from '../../src/index.ts'
 import { hintOf } from '../../src/operations/status.ts'
 import type { Taken } from '../../src/operations/take.ts'
-import { notAWalk } from '../../src/targets/postgres/sparse.ts'
+import { notAWalk } from '../../src/targets/postgres/choose-walk.ts'
 import type { TestDatabase } from '../support/database.ts'
 import type { EventLog } from '../support/events.ts'
 import { taking } from '../support/taking.ts'
@@ -12,7 +12,6 @@ import { addRows, counters, working } from '../support/working.ts'
 const shape = { name: 'count', table: 'counters', batchSize: 100, subBatchSize: 20 } as const
 const sparse = defineOperation({
   ...shape,
-  carve: 'sparse',
   scope: () => sql`done`,
   perform: ({ batch }) => batch.update(sql`n = n + 1`),
 })
@@ -22,14 +21,34 @@ test('a sparse operation steps on the rows in scope alone', async () => {
   await using db = await counters(50_000)
   await db.query('create index counters_done_idx on counters (id) where done')
   await db.query('update counters set done = true where id % 200 = 0')
+  await db.query('vacuum analyze counters')
   const { sluice, events } = working(db, [sparse])
   await using _ = sluice
   await sluice.start()
   const { id } = await sluice.operations.start(sparse)
   expect(await events.event('operation.finished')).toMatchObject({ rowsSeen: 250, rowsChanged: 250, batches: 3 })
   expect(await db.value(wrong)).toBe(0)
-  const { carve, rowsMatched, hint } = await sluice.operations.get(id)
-  expect({ carve, rowsMatched, hint }).toEqual({ carve: 'sparse', rowsMatched: 250, hint: null })
+  const { walk, rowsMatched, hint } = await sluice.operations.get(id)
+  expect({ walk, rowsMatched, hint }).toMatchObject({
+    walk: { kind: 'sparse', index: 'counters_done_idx', columns: ['id'] },
+    rowsMatched: 250,
+    hint: null,
+  })
+})
+
+test('an index that has no row in scope leads to the end at once, and again', async () => {
+  await using db = await counters(5_000)
+  await db.query('create index counters_done_idx on counters (id) where done')
+  await db.query('vacuum analyze counters')
+  const { batchSize: _, subBatchSize: __, ...sized } = shape
+  const found = defineOperation({ ...sized, scope: () => sql`done`, perform: ({ batch }) => batch.delete() })
+  const { sluice, events } = working(db, [found])
+  await using ___ = sluice
+  await sluice.start()
+  for (const nth of [1, 2]) {
+    await sluice.operations.start(found)
+    expect(await events.event('operation.finished', { nth })).toMatchObject({ rowsSeen: 0, batches: 1 })
+  }
 })
 
 test('an index with the scope in front and the cursor behind it serves, too, and both passes use it', async () => {
@@ -42,7 +61,6 @@ test('an index with the scope in front and the cursor behind it serves, too, and
   await db.query('vacuum analyze counters')
   const owned = defineOperation({
     ...shape,
-    carve: 'sparse',
     verify: true,
     until: 'empty',
     scope: () => sql`owner = 7`,
@@ -60,6 +78,7 @@ test('a row that cannot be processed is isolated alone, however far its neighbou
   await using db = await counters(20_000)
   await db.query('create index counters_done_idx on counters (id) where done')
   await db.query('update counters set done = true where id % 100 = 0')
+  await db.query('vacuum analyze counters')
   await db.query('alter table counters add check (id <> 7000 or n = 0)')
   const { sluice, events } = working(db, [sparse])
   await using _ = sluice
@@ -70,26 +89,18 @@ test('a row that cannot be processed is isolated alone, however far its neighbou
   expect(isolated).toMatchObject({ upper_key: ['7000'], rows: 1 })
 })
 
-test('without an index that serves the scope, a sparse operation is refused before anything is written', async () => {
+test('without an index that serves the scope, an operation goes along its key, and says why', async () => {
   await using db = await counters(1_000)
   await using sluice = working(db, [sparse]).sluice
-  await expect(sluice.operations.start(sparse)).rejects.toMatchObject({
-    code: 'CARVE_NOT_INDEXED',
-    message: expect.stringContaining('counters_pkey would be filtered by done') as string,
-  })
   expect(await sluice.operations.plan(sparse.name)).toMatchObject({
-    refused: true,
-    findings: expect.arrayContaining([
-      expect.objectContaining({ check: 'cursor', severity: 'refuse', code: 'CARVE_NOT_INDEXED' }),
-    ]) as unknown,
+    refused: false,
+    walk: {
+      kind: 'key',
+      index: null,
+      says: 'along the key (id)',
+      why: 'reading the table costs less than finding the rows in scope by an index',
+    },
   })
-  expect(await db.value('select count(*)::int from sluice.operation')).toBe(0)
-})
-
-test('a sparse definition without a scope is refused', () => {
-  expect(() => defineOperation({ ...shape, carve: 'sparse', perform: () => Promise.resolve(0) })).toThrow(
-    '"carve" is sparse only where there is a "scope"',
-  )
 })
 
 describe('a plan is a walk along an index', () => {
@@ -112,9 +123,9 @@ test.each([
   ['few rows of many in scope', { sub_batches: 50, rows_seen: 50_000, rows_matched: 400 }, true],
   ['too early to tell', { sub_batches: 49, rows_seen: 50_000, rows_matched: 0 }, false],
   ['enough rows in scope', { sub_batches: 500, rows_seen: 50_000, rows_matched: 500 }, false],
-] as const)('the hint at a sparse walk: %s', (_, counts, given) => {
-  expect(hintOf({ carve: 'dense', ...counts }) !== null).toBe(given)
-  expect(hintOf({ carve: 'sparse', ...counts })).toBeNull()
+] as const)('the hint at an index: %s', (_, counts, given) => {
+  expect(hintOf({ walk: 'key', ...counts }) !== null).toBe(given)
+  expect(hintOf({ walk: 'sparse', ...counts })).toBeNull()
 })
 
 /** Makes reading a row take so long for accounts that are not the owner. */

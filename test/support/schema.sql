@@ -380,7 +380,8 @@ table operation
   rows_matched bigint not null default 0
   rows_quarantined bigint not null default 0
   quarantine_limit integer not null default 1000
-  carve text not null default 'dense'::text
+  walk text not null default 'key'::text
+  walk_index text
   carve_size integer
   run_window text
   limiter jsonb
@@ -392,7 +393,6 @@ table operation
   tuned_size integer
   approved boolean not null default false
   constraint operation_batch_size_check CHECK ((batch_size > 0))
-  constraint operation_carve_check CHECK ((carve = ANY (ARRAY['dense'::text, 'sparse'::text])))
   constraint operation_carve_size_check CHECK ((carve_size > 0))
   constraint operation_conflicts_check CHECK ((conflicts = ANY (ARRAY['table'::text, 'none'::text])))
   constraint operation_fingerprint_key UNIQUE (fingerprint)
@@ -405,6 +405,7 @@ table operation
   constraint operation_sub_batch_size_check CHECK ((sub_batch_size > 0))
   constraint operation_tuned_size_check CHECK ((tuned_size > 0))
   constraint operation_until_check CHECK ((until = ANY (ARRAY['end'::text, 'empty'::text])))
+  constraint operation_walk_check CHECK ((walk = ANY (ARRAY['key'::text, 'sparse'::text, 'found'::text, 'range'::text, 'sparse range'::text])))
   CREATE INDEX operation_tenant_idx ON sluice.operation USING btree (tenant)
   CREATE UNIQUE INDEX operation_fingerprint_key ON sluice.operation USING btree (fingerprint)
   CREATE UNIQUE INDEX operation_pkey ON sluice.operation USING btree (id)

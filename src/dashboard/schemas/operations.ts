@@ -4,6 +4,12 @@ import { anything, list, moment, nullable, number, object, optional, text, whole
 
 const states = Object.keys(transitions) as OperationState[]
 const span = { from: number, to: number }
+const walk = {
+  kind: word('key', 'sparse', 'found', 'range', 'sparse range'),
+  index: nullable(text),
+  columns: list(text),
+  says: text,
+}
 
 const status = {
   id: text,
@@ -23,7 +29,7 @@ const status = {
   subBatchSize: whole,
   tunedSize: nullable(whole),
   window: nullable(text),
-  carve: word('dense', 'sparse'),
+  walk: object(walk),
   table: text,
   rowsSeen: whole,
   rowsMatched: whole,
@@ -110,6 +116,7 @@ const statement = { statement: word('carve', 'work'), text, found: text, indexes
 const planned = {
   name: text,
   table: text,
+  walk: object({ ...walk, why: text }),
   cursor: list(text),
   from: nullable(keys),
   to: nullable(keys),

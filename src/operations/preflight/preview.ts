@@ -5,11 +5,12 @@ import type { OperationDefinition } from '../definition.ts'
 import { findingsOn, fingerprint, plan, type Bounds, type Prepared } from '../plan.ts'
 import type { Starter, StartOptions } from '../start.ts'
 import type { Changes } from '../../targets/changes.ts'
-import type { DryRun, Rehearsal, PlanFinding, Prospect, PlannedStatement } from '../../targets/findings.ts'
+import type { DryRun, Rehearsal, PlanFinding, Prospect, PlannedStatement, WalkChoice } from '../../targets/findings.ts'
 import { estimate, type Estimate } from './estimate.ts'
 import { findInDryRun } from './evidence.ts'
 import { bySeverity, refusals } from './finding.ts'
 import { lanesFrom } from '../lanes.ts'
+import { viewOfWalk, type WalkView } from '../walk.ts'
 import { firstSizes } from '../size.ts'
 
 /** What a plan is asked for. */
@@ -22,6 +23,8 @@ export interface OperationPlanOptions extends Pick<StartOptions, 'tenant' | 'min
 export interface OperationPlan {
   name: string
   table: string
+  /** The index along which it would go, and why. */
+  walk: WalkView & Pick<WalkChoice, 'why'>
   cursor: readonly string[]
   /** Keys between which the walk goes; the first one is not included. */
   from: Key | null
@@ -46,7 +49,7 @@ export async function planOperation(
   const args = storeArgs(definition.name, request.args)
   const bounds = { ...request.bounds, mark: fingerprint(definition.name, args, request.tenant) }
   const prepared = await plan({ target, control }, definition, { args, bounds })
-  const { planned, walk, scope } = prepared
+  const { planned, walk, choice, scope } = prepared
   const prospect = await prospectOf(prepared, definition, target)
   const rehearsal = request.dryRun
     ? await rehearsalOf(prepared, { prospect, count: firstSizes(definition).subBatchSize }, target)
@@ -57,6 +60,7 @@ export async function planOperation(
   return {
     name: definition.name,
     table: planned.table,
+    walk: { ...viewOfWalk({ ...choice, columns: walk.cursor.columns }), why: choice.why },
     cursor: walk.cursor.columns,
     from: planned.lowerKey,
     to: planned.carveEnd,

@@ -62,13 +62,22 @@ async function planOf(connection: Connection, { text, values }: Recorded): Promi
  * indexes are. The connection is inside a transaction.
  */
 export async function withOnlyIndexes<T>(connection: Connection, look: () => Promise<T>): Promise<T> {
+  const off = { enable_seqscan: 'off', enable_bitmapscan: 'off', enable_sort: 'off', enable_incremental_sort: 'off' }
+  return withSettings(connection, off, look)
+}
+
+/** Looks while these settings hold. The connection is inside a transaction. */
+export async function withSettings<T>(
+  connection: Connection,
+  settings: Record<string, string>,
+  look: () => Promise<T>,
+): Promise<T> {
   await connection.query('savepoint before_look', [])
   try {
-    await connection.query(
-      `select set_config(name, 'off', true)
-       from unnest(array['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_incremental_sort']) name`,
-      [],
-    )
+    await connection.query(`select set_config(name, value, true) from unnest($1::text[], $2::text[]) s(name, value)`, [
+      Object.keys(settings),
+      Object.values(settings),
+    ])
     return await look()
   } finally {
     await connection.query('rollback to savepoint before_look', [])

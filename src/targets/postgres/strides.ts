@@ -25,6 +25,7 @@ import type { Connection } from '../../store/connection.ts'
 import type { Database } from '../../store/database.ts'
 import type { Changes } from '../changes.ts'
 import type { BatchFacts } from '../target.ts'
+import type { Walk } from '../walk.ts'
 import type { Stretch, Stride, Strides, Work } from '../work.ts'
 import { isLast, pagesOf, readPages, settles, type Pages } from './stride.ts'
 import { readSurroundings, type Surroundings } from './surroundings.ts'
@@ -83,11 +84,15 @@ export function chooseStride({ changes, lanes, indexes, pages, begun = false }: 
 export const noStrides: Strides = { of: 1, rowsPerPage: 0 }
 
 /** The choice for one batch: what holds now. Whoever died on these rows is followed without strides. */
-export async function strideOf(database: Database, batch: BatchFacts, scope: Sql | undefined): Promise<Strides> {
+export async function strideOf(
+  database: Database,
+  batch: BatchFacts & { walk: Walk },
+  scope: Sql | undefined,
+): Promise<Strides> {
   const { bound, changes, walk, window, lanes } = batch
   const [column] = walk.cursor.columns
   if (changes.kind !== 'update' || (changes.stride ?? 1) === 1 || batch.pass > 1 || batch.crashes > 0) return noStrides
-  if (column === undefined || batch.carve === 'sparse') return noStrides
+  if (column === undefined || walk.only !== undefined) return noStrides
   const [pages, { indexes }] = await Promise.all([
     readPages(database.control, walk.table, column),
     readSurroundings(database.control, walk.table),

@@ -107,6 +107,7 @@ function OperationFacts({ operation: o, rate }: { operation: Operation; rate: nu
     <Facts
       of={[
         ['Table', o.table],
+        ['Walk', o.walk.says],
         ['Rows changed', count(o.rowsChanged)],
         ['Rate', rate === undefined ? '–' : `${count(rate)} rows/s`],
         ['Skipped', count(o.rowsSkipped)],

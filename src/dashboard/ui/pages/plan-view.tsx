@@ -27,6 +27,7 @@ export function PlanView({ plan, title = 'Plan' }: { plan: Plan; title?: string 
           ],
           tried && ['Log (WAL) written', estimate.walBytes === null ? 'unknown' : bytes(estimate.walBytes)],
           ['Table', `${plan.table}, ${bytes(estimate.tableBytes)}`],
+          ['Walk', `${plan.walk.says}: ${plan.walk.why}`],
           ['Cursor', plan.cursor.join(', ')],
           ['Keys', `${plan.from?.join(', ') ?? 'first'} … ${plan.to?.join(', ') ?? 'last'}`],
           tried && [

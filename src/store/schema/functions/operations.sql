@@ -21,7 +21,7 @@ begin
   from jsonb_to_record(p_operation) g(id uuid, name text, args jsonb, tenant text, actor text, approval boolean,
     fingerprint text, table_name text, cursor_columns text[], cursor_types text[], lower_key text[], carve_end text[],
     until text, verify boolean, priority text, conflicts text, lanes integer, most_lanes integer, batch_size integer,
-    sub_batch_size integer, quarantine_limit integer, rows_estimate bigint, carve text, run_window text,
+    sub_batch_size integer, quarantine_limit integer, rows_estimate bigint, walk text, walk_index text, run_window text,
     carve_size integer, tuned_size integer, reason text);
 
   -- Names and types become part of statements, so they must be those of a table that there is; types are written as in
@@ -48,11 +48,11 @@ begin
   insert into sluice.operation
     (id, name, args, tenant, actor, status, fingerprint, table_name, cursor_columns, cursor_types, lower_key, carved_to,
      carve_end, fully_carved, until, verify, priority, conflicts, lanes, most_lanes, batch_size, sub_batch_size,
-     quarantine_limit, rows_estimate, carve, run_window, carve_size, tunes_batches, tuned_size, reason)
+     quarantine_limit, rows_estimate, walk, walk_index, run_window, carve_size, tunes_batches, tuned_size, reason)
   values (o.id, o.name, o.args, o.tenant, o.actor, new_status, o.fingerprint, o.table_name, o.cursor_columns,
     o.cursor_types, o.lower_key, o.lower_key, o.carve_end, o.carve_end is null and o.until = 'end', o.until, o.verify,
     o.priority, o.conflicts, o.lanes, o.most_lanes, o.batch_size, o.sub_batch_size, o.quarantine_limit,
-    o.rows_estimate, o.carve, o.run_window, o.carve_size, o.carve_size is not null, o.tuned_size, o.reason)
+    o.rows_estimate, o.walk, o.walk_index, o.run_window, o.carve_size, o.carve_size is not null, o.tuned_size, o.reason)
   on conflict (fingerprint) do nothing;
   if not found then
     return query select l.id, l.id = o.id from sluice.operation l where l.fingerprint = o.fingerprint;

@@ -47,8 +47,10 @@ create table sluice.operation (
   rows_matched     bigint not null default 0,
   rows_quarantined bigint not null default 0,
   quarantine_limit integer not null default 1000,
-  -- How batches are carved: by all rows, or by those in scope alone.
-  carve            text not null default 'dense' check (carve in ('dense', 'sparse')),
+  -- Which rows are steps of the walk, and in which order: see WalkKind in src/store/operations.ts.
+  walk             text not null default 'key' check (walk in ('key', 'sparse', 'found', 'range', 'sparse range')),
+  -- The index along which it goes; null: the one of its key.
+  walk_index       text,
   -- Rows of the next batch, while carving batch_size of them takes too long.
   carve_size       integer check (carve_size > 0),
   -- The hours in which it may run, as text; null: at any time.

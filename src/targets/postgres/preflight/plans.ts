@@ -74,7 +74,10 @@ async function lookAt(
   const scan = await lookAtScan(connection, { ...place, walked, recorded, found })
   const words = inWords(accessesOf(plan))
   // A small table is read whole, and that is as it should be.
-  const cheap = found.byCursor || scan !== undefined ? '' : ', which is cheaper here than its index'
+  const cheap =
+    found.byCursor || scan !== undefined || walked.walk.unordered === true
+      ? ''
+      : ', which is cheaper here than its index'
   return {
     statements: [{ statement: place.statement, text: recorded.text, ...words, found: `${words.found}${cheap}`, plan }],
     findings: [...(scan === undefined ? [] : [scan]), ...(await lookAtOthers(connection, found))],
@@ -159,6 +162,8 @@ async function isProvable(connection: Connection, { walked, statement, recorded 
 
 /** How a plan finds the rows of a window. The end of a batch is found by walking, never by putting rows in order. */
 function foundIn(plan: PlanNode, { walk, ground }: Walked, statement: 'carve' | 'work'): Found {
+  // Where the rows are put in order first, any index may find them.
+  if (walk.unordered === true && statement === 'carve') return sortAccesses(accessesOf(plan), ground.relations)
   const accesses = accessesOf(plan).map((access): Access =>
     statement === 'carve' && sorts(plan) ? { ...access, how: 'scan' } : access,
   )

@@ -3,13 +3,13 @@ import type { Database } from '../../../store/database.ts'
 import type { Resolved, Wanted } from '../../findings.ts'
 import { checkScope } from '../change.ts'
 import { checkOrder, resolveCursor } from '../cursor.ts'
-import { problemOfWalk } from '../sparse.ts'
+import { chooseWalk } from '../choose-walk.ts'
 import { checkForeign, checkSettable, checkZone, describeTable } from '../table.ts'
 
 /** Resolves a table and its cursor. What only makes it slow is a problem; what cannot be walked is refused. */
 export async function resolve(
   { control }: Pick<Database, 'control'>,
-  { table, cursor: given, carve, changes, ...wanted }: Wanted,
+  { table, cursor: given, kinds, changes, ...wanted }: Wanted,
 ): Promise<Resolved> {
   const shape = await describeTable(control, table)
   checkForeign(shape, control.schema)
@@ -20,11 +20,6 @@ export async function resolve(
   await checkOrder(control, shape.qualifiedName, cursor)
   const scope = wanted.scope()
   if (scope !== undefined) await checkScope(control, shape.qualifiedName, scope)
-  const dense = { table: shape.qualifiedName, cursor }
-  const walk = carve === 'sparse' && scope !== undefined ? { ...dense, only: scope } : dense
-  if (walk !== dense) {
-    const problem = await control.transaction((transaction) => problemOfWalk(transaction, walk))
-    if (problem !== undefined) problems.push(problem)
-  }
-  return { walk, scope, rowsEstimate: shape.rowsEstimate, problems }
+  const { rows, ...chosen } = await chooseWalk(control, { shape, cursor, scope: wanted.meant(), changes, kinds })
+  return { ...chosen, scope, rowsEstimate: rows, problems }
 }

@@ -16,15 +16,17 @@ export interface Found {
   others: readonly Access[]
 }
 
-/** Sorts the ways in which a plan reads tables. */
+/** Sorts the ways in which a plan reads tables; without a leading column, every index of the walked one is right. */
 export function sortAccesses(
   accesses: readonly Access[],
   relations: readonly { schema: string; name: string }[],
-  leading: string,
+  leading?: string,
 ): Found {
   const isOwn = ({ schema, relation }: Access): boolean =>
     relations.some((own) => own.schema === schema && own.name === relation)
-  const strays = accesses.filter((access) => isOwn(access) && !isFoundBy(access, leading))
+  const isRight = (access: Access): boolean =>
+    leading === undefined ? access.how !== 'scan' : isFoundBy(access, leading)
+  const strays = accesses.filter((access) => isOwn(access) && !isRight(access))
   const others = accesses.filter((access) => !isOwn(access) && access.how === 'scan')
   return { byCursor: strays.length === 0, strays, others }
 }
