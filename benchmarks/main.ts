@@ -2,6 +2,7 @@
 // npm run bench -- requeue [--rows 2000000] [--note text] [--save]
 // npm run bench -- retention [--rows 5000000] [--rounds 5] [--note text] [--save]
 // npm run bench -- jobs [--small] [--json] [--only drain,pickup] [--systems graphile,sluice] [--rounds 5] [--note text] [--save]
+// npm run bench -- releases --against <folder> [--small] [--only oldest,drain] [--rows 2000000] [--rounds 5] [--note text] [--save]
 // npm run bench -- dashboard [--note text] [--save]
 import { fileURLToPath } from 'node:url'
 import { inspect, parseArgs } from 'node:util'
@@ -16,6 +17,7 @@ import { jobsBenchmark } from './scenarios/jobs/jobs.ts'
 import { jobsData, jobsReport } from './scenarios/jobs/report.ts'
 import { measureRequeue, requeueReport } from './scenarios/requeue.ts'
 import { measureRetention, retentionCases, retentionReport } from './scenarios/retention.ts'
+import { compareReleases, releasesReport } from './scenarios/releases.ts'
 import { throwAwayServer } from './server.ts'
 
 const { positionals, values } = parseArgs({
@@ -26,6 +28,7 @@ const { positionals, values } = parseArgs({
     small: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     only: { type: 'string' },
+    against: { type: 'string' },
     systems: { type: 'string' },
     note: { type: 'string' },
     save: { type: 'boolean', default: false },
@@ -38,7 +41,7 @@ interface Result {
   printed?: string
 }
 
-const scenarios: Record<string, () => Promise<Result>> = { bulk, requeue, retention, jobs, dashboard }
+const scenarios: Record<string, () => Promise<Result>> = { bulk, requeue, retention, jobs, releases, dashboard }
 
 async function main(): Promise<void> {
   const [name = ''] = positionals
@@ -106,6 +109,25 @@ async function jobs(): Promise<Result> {
   const about = { conditions: found, command: `npm run bench -- ${process.argv.slice(2).join(' ')}` }
   const text = jobsReport(measured, about)
   return json ? { text, printed: `${JSON.stringify(jobsData(measured, about), null, 2)}\n` } : { text }
+}
+
+async function releases(): Promise<Result> {
+  const { small, against } = values
+  if (against === undefined) throw new Error('--against must name the folder of another release that is built')
+  const [bulkSizes, jobSizes] = small ? [smallBulk, smallSizes] : [fullBulk, fullSizes]
+  const rows = values.rows === undefined ? bulkSizes.rows : wholeNumber('rows', values.rows)
+  const rounds = wholeNumber('rounds', values.rounds ?? (small ? '1' : '5'))
+  await using server = await throwAwayServer()
+  const found = await noted(server.url)
+  const compared = await compareReleases({
+    url: server.url,
+    against,
+    bulk: { ...bulkSizes, rows, rounds },
+    jobs: { ...jobSizes, rounds },
+    only: values.only?.split(','),
+    say,
+  })
+  return { text: releasesReport(compared, { conditions: found, command: 'npm run bench -- releases' }) }
 }
 
 async function dashboard(): Promise<Result> {

@@ -9,7 +9,7 @@ import type * as SluiceModule from '../../src/index.ts'
 import type { OperationDefinition } from '../../src/index.ts'
 import { connected, inDatabase } from '../database.ts'
 import { interleave, spread, type Outcome, type Run } from '../harness.ts'
-import { aligned } from '../report.ts'
+import { aligned, shown } from '../report.ts'
 
 /** As users have it: the built package. */
 const built = new URL('../../dist/index.js', import.meta.url).href
@@ -131,10 +131,7 @@ export function retentionReport(
   return ['## retention: a small part of a large table', '', ...lines, '', ...tables].join('\n')
 }
 
-function range(values: number[], digits: number): string {
-  const { median, min, max } = spread(values)
-  return `${median.toFixed(digits)} [${min.toFixed(digits)}..${max.toFixed(digits)}]`
-}
+const figure = (values: number[], digits: number): string => shown(spread(values), digits)
 
 function rowsOf(outcomes: readonly Outcome<RetentionRun>[]): string[][] {
   const loop = outcomes.find(({ variant }) => variant === 'LIMIT 500 loop')?.runs ?? []
@@ -142,20 +139,20 @@ function rowsOf(outcomes: readonly Outcome<RetentionRun>[]): string[][] {
     ['', 'ms', '÷ time of the loop', 'rows', 'read ÷ rows', 'index entries ÷ rows'],
     ...outcomes.map(({ variant, runs }) => [
       variant,
-      range(
+      figure(
         runs.map(({ ms }) => ms),
         0,
       ),
-      range(
+      figure(
         runs.map(({ ms }, i) => ms / (loop[i]?.ms ?? Number.NaN)),
         2,
       ),
       count(runs[0]?.rows ?? 0),
-      range(
+      figure(
         runs.map(({ read, rows }) => read / rows),
         2,
       ),
-      range(
+      figure(
         runs.map(({ entries, rows }) => entries / rows),
         2,
       ),

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { expect, inject, test } from 'vitest'
 import { spread } from '../harness.ts'
 import { conditions } from '../report.ts'
@@ -6,8 +7,10 @@ import { bulkBenchmark, cases } from '../scenarios/bulk/bulk.ts'
 import { bulkPlot } from '../scenarios/bulk/plot.ts'
 import { bulkData, bulkReport } from '../scenarios/bulk/report.ts'
 import { works } from '../scenarios/bulk/works.ts'
+import { smallSizes } from '../scenarios/jobs/bench.ts'
 import { measureDashboard } from '../scenarios/dashboard.ts'
 import { EventsTable } from '../scenarios/events-table.ts'
+import { compareReleases, releasesReport } from '../scenarios/releases.ts'
 import { measureRetention, retentionCases, retentionReport } from '../scenarios/retention.ts'
 import { measureRequeue, requeueReport, tenthsOf } from '../scenarios/requeue.ts'
 
@@ -103,6 +106,27 @@ test('the retention benchmark runs, and tells how many rows were read for those 
   const text = retentionReport(measured, { conditions: ['here'], command: 'bench' })
   expect(text).toMatch(/^### 1 % of 20,000 rows aged, index on created_at$/m)
   expect(text.match(/^\| Sluice, verified/gm)).toHaveLength(3)
+})
+
+test('two releases are compared on the same work', async () => {
+  const said: string[] = []
+  const compared = await compareReleases({
+    url: inject('clusterUrl'),
+    against: fileURLToPath(new URL('../..', import.meta.url)),
+    bulk: sizes,
+    jobs: { ...smallSizes, warmUpJobs: 10, drainJobs: 100, pickupSamples: 2, enqueueMs: 100 },
+    only: ['oldest', 'drain', 'pickup'],
+    say: (line) => said.push(line),
+  })
+  expect(compared.map(({ work, before, now }) => [work.split(/[:,]/)[0], before.length, now.length])).toEqual([
+    ['delete the oldest half', 1, 1],
+    ['delete the oldest half', 1, 1],
+    ['drain', 1, 1],
+    ['pickup', 1, 1],
+  ])
+  expect(compared.flatMap(({ before, now }) => [...before, ...now]).every((value) => value > 0)).toBe(true)
+  const text = releasesReport(compared, { conditions: ['here'], command: 'bench' })
+  expect(text.match(/^\| /gm)).toHaveLength(5)
 })
 
 test('the speed over a tenth is what went between two marks', () => {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import type pg from 'pg'
 import type * as SluiceModule from '../../../src/index.ts'
 import type { OperationDefinition, SluiceConfig } from '../../../src/index.ts'
@@ -28,7 +29,22 @@ export interface Way {
 
 /** As users have it: the built package. */
 const built = new URL('../../../dist/index.js', import.meta.url).href
-const { backfill, expire, Sluice, sql } = (await import(built)) as typeof SluiceModule
+const own = await openRelease(built)
+
+/** A release of Sluice, and the schema that it has in the databases of the benchmark. */
+interface Release {
+  module: typeof SluiceModule
+  schema: string
+}
+
+async function openRelease(url: string, schema = 'sluice'): Promise<Release> {
+  return { module: (await import(url)) as typeof SluiceModule, schema }
+}
+
+/** The release that is built in that folder. */
+export async function releaseAt(folder: string): Promise<Release> {
+  return openRelease(pathToFileURL(`${folder}/dist/index.js`).href, 'sluice_of_another_release')
+}
 
 const isAged = `created_at < now() - interval '90 days'`
 const isUnchecked = `checked is distinct from true`
@@ -58,6 +74,14 @@ export const works: Record<string, Way> = {
   'Sluice, no strides': { work: sluiceWith({ stride: 1 }), only: ['full'] },
   'Sluice, stride 5': { work: sluiceWith({ stride: 5 }), only: ['full'] },
   'Sluice, stride 20': { work: sluiceWith({ stride: 20 }), only: ['full'] },
+}
+
+/** The ways of a release that are compared with those of another one. */
+export function sluiceWays(name: string, release?: Release): Record<string, Way> {
+  return {
+    [`${name}, 1 lane`]: { work: sluiceWith({}, {}, release) },
+    [`${name}, lanes auto`]: { work: sluiceWith({ lanes: 'auto' }, {}, release) },
+  }
 }
 
 export const baseline = 'one big statement'
@@ -124,18 +148,20 @@ async function nextKey(client: pg.Client, at: string, size: number): Promise<str
 const unverified = { verify: false }
 
 type Choices = Partial<
-  Pick<Parameters<typeof backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride' | 'commit'>
+  Pick<Parameters<typeof SluiceModule.backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride' | 'commit'>
 >
 
 /** A worker is there for days; what it does in its first second is not part of an operation. */
 const settleMs = 3_000
 
 /** A worker in this process, with as many slots as lanes may pay here. */
-function sluiceWith(choices: Choices, config: SluiceConfig = {}): Way['work'] {
+function sluiceWith(choices: Choices, config: SluiceConfig = {}, release?: Release): Way['work'] {
   return async ({ url, case: what, done, over, timed }) => {
-    const operation = definitionOf(what, choices)
+    const { module, schema } = release ?? own
+    const operation = definitionOf(what, choices, module)
     const worker = { concurrency: choices.lanes === 'auto' ? 4 : 1 }
-    await using sluice = new Sluice({ database: url, operations: [operation], worker, ...config })
+    await using sluice = new module.Sluice({ database: url, schema, operations: [operation], worker, ...config })
+    if (release !== undefined) await sluice.migrate()
     sluice.on('sub-batch.committed', ({ rowsChanged }) => done(rowsChanged))
     await sluice.start()
     await sleep(settleMs)
@@ -154,6 +180,7 @@ function sluiceWith(choices: Choices, config: SluiceConfig = {}): Way['work'] {
 function definitionOf(
   { work = 'delete' }: Case,
   { stride = 'auto', ...choices }: Choices,
+  { expire, backfill, sql }: typeof SluiceModule,
 ): OperationDefinition<undefined> {
   return work === 'delete'
     ? expire({

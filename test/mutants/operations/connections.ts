@@ -24,6 +24,25 @@ export const connections: readonly Mutant[] = [
     ),
   },
   {
+    name: 'transaction-timeout-of-the-role',
+    breaks: 'tiny timeouts of a role end nothing of ours: a transaction ends after the time that the role allows',
+    edits: [{ file: settings, from: "then ${setting('transaction_timeout', '0', local)} end", to: "then '' end" }],
+    caughtBy: ours(false),
+  },
+  {
+    name: 'idle-session-timeout-of-the-role',
+    breaks:
+      'tiny timeouts of a role end nothing of ours: a session that listens ends after the time that the role allows',
+    edits: [{ file: settings, from: "  idle_session_timeout: '0',\n", to: '' }],
+    caughtBy: ours(true),
+  },
+  {
+    name: 'lock-timeout-of-the-role',
+    breaks: 'tiny timeouts of a role end nothing of ours: a statement waits for a lock as long as the role allows',
+    edits: [{ file: settings, from: '    lock_timeout: `${lockMs}`,\n', to: '' }],
+    caughtBy: ours(false),
+  },
+  {
     name: 'settings-not-behind-pooler',
     breaks: 'a single statement behind a pooler has our settings: it is sent without a transaction',
     edits: [

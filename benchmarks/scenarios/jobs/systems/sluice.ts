@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import type * as SluiceModule from '../../../../src/index.ts'
 import type { JobSystem } from '../job-system.ts'
@@ -5,8 +6,10 @@ import type { JobSystem } from '../job-system.ts'
 /** As users have it: the built package. */
 const built = new URL('../../../../dist/index.js', import.meta.url).href
 
-export async function openSluice(url: string, options: Record<string, unknown>): Promise<JobSystem> {
-  const { Sluice, defineJob } = (await import(built)) as typeof SluiceModule
+/** `release`: the folder of another one. */
+export async function openSluice(url: string, { release, ...options }: Record<string, unknown>): Promise<JobSystem> {
+  const from = typeof release === 'string' ? pathToFileURL(`${release}/dist/index.js`).href : built
+  const { Sluice, defineJob } = (await import(from)) as typeof SluiceModule
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   let ran: ((jobs: number) => void) | undefined
   const noop = defineJob({ name: 'noop', perform: () => ran?.(1) })
