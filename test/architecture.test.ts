@@ -277,6 +277,59 @@ test('the engines reach jobs in their store through the port only', () => {
   expect(wrong).toEqual([])
 })
 
+/** Where a batch is decided about, from taken to finished: each knows those after it, and none those before it. */
+const batchSpine = [
+  'operations/take.ts',
+  'operations/batch-loop.ts',
+  'operations/next-stretch.ts',
+  'targets/postgres/commit.ts',
+  'operations/batch-end.ts',
+]
+
+/**
+ * The files that one batch of a preset passes on a PostgreSQL target, in the order in which they are entered, without
+ * `std`, `telemetry`, the connection, and what only errors, rows in quarantine, strides and a second pass need.
+ */
+const batchPath = [
+  'operations/worker.ts',
+  'operations/take.ts',
+  'operations/belonging.ts',
+  'operations/off-peak.ts',
+  'operations/walk.ts',
+  'operations/cuts.ts',
+  'store/picking.ts',
+  'targets/postgres/target.ts',
+  'targets/postgres/cut.ts',
+  'targets/postgres/window.ts',
+  'operations/batch-loop.ts',
+  'operations/batch-begin.ts',
+  'targets/postgres/enter.ts',
+  'targets/postgres/strides.ts',
+  'operations/batch-position.ts',
+  'operations/batch-sizes.ts',
+  'operations/sizes.ts',
+  'operations/size.ts',
+  'governor/governor.ts',
+  'operations/next-stretch.ts',
+  'targets/postgres/stretch.ts',
+  'targets/postgres/commit.ts',
+  'targets/postgres/one-statement.ts',
+  'targets/postgres/fence.ts',
+  'targets/postgres/change.ts',
+  'operations/batch-end.ts',
+  'store/batches.ts',
+]
+
+test('a batch passes few files, and its spine is read downward', () => {
+  expect(batchPath.filter((file) => !textOf.has(file))).toEqual([])
+  expect(batchPath.length).toBeLessThanOrEqual(27)
+  expect(batchSpine.filter((file) => !batchPath.includes(file))).toEqual([])
+  const upward = batchSpine.flatMap((file, at) =>
+    importsOf(file).flatMap(({ path }) => (batchSpine.slice(0, at).includes(path) ? [`${file} -> ${path}`] : [])),
+  )
+  expect(upward).toEqual([])
+})
+
 /**
  * The files that one job passes from enqueue to history in PostgreSQL, in the order in which they are entered, without
  * `std`, `telemetry`, the connection, and what only transactions, batches and lost answers need.
@@ -448,4 +501,28 @@ test('the front door is a table of contents', () => {
   const index = textOf.get('index.ts') ?? ''
   expect(index.split('\n').length).toBeLessThan(200)
   expect(index).not.toMatch(/^(?:const|function|class|let)\b/m)
+})
+
+test('what the code is measured by stays within its limits', () => {
+  const index = textOf.get('index.ts') ?? ''
+  const rooms = new Set(files.flatMap((file) => (file.includes('/') ? [file.split('/')[0]] : [])))
+  const words = readFileSync(join(src, '..', 'ARCHITECTURE.md'), 'utf8')
+    .split(/\s+/)
+    .filter(Boolean).length
+  const lines = files.reduce((sum, file) => sum + (textOf.get(file) ?? '').split('\n').length - 1, 0)
+  const measures: [what: string, now: number, most: number][] = [
+    ['files that a batch passes', batchPath.length, 27],
+    ['of these, its spine', batchSpine.length, 5],
+    ['files that a job passes', jobPath.length, 22],
+    ['files in a cycle of imports', inCycles().length, 0],
+    ['rooms in src', rooms.size, 17],
+    ['files in src', files.length, 660],
+    ['lines in src', lines, 53_500],
+    ['lines of the front door', index.split('\n').length - 1, 200],
+    ['words of ARCHITECTURE.md', words, 1_500],
+  ]
+  process.stdout.write(
+    `${measures.map(([what, now]) => `  ${what.padEnd(30)}${now.toLocaleString('en-US')}`).join('\n')}\n`,
+  )
+  expect(measures.filter(([, now, most]) => now > most)).toEqual([])
 })
