@@ -184,7 +184,8 @@ test('a newer release is applied while workers work, and all work ends rightly',
     values ('default', date_bin('10 seconds', clock_timestamp() - interval '1 minute', 'epoch'), 7)`)
   await until('the schedule has run', async () => (await notesOf(db, 'ticking')).length === 1)
   await until('all that has to be in the middle is there', async () => held.length === 3 && swept.length === 6)
-  const [dead] = await db.query<{ id: number }>('select id::int from sluice.job_dead')
+  await until('one job is dead', async () => (await db.value('select count(*)::int from sluice.job_dead')) === 1)
+  const dead = await db.value<number>('select id::int from sluice.job_dead')
   await until('the operation is under way', async () => (await rowsDone(db)) > 100)
   const audit = await recorded(db)
 
@@ -226,7 +227,7 @@ test('a newer release is applied while workers work, and all work ends rightly',
   await three.start()
   effects.open()
   jobGate.open()
-  await three.jobs.retry(dead?.id ?? 0)
+  await three.jobs.retry(dead)
   await three.queues.resume('held')
   await goBack(db, 'hourly', '1 hour')
   await db.query('update sluice.job set run_at = clock_timestamp() where state = 2')
