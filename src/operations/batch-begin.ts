@@ -49,7 +49,6 @@ async function prepare(run: BatchRun, failures: Failures): Promise<Begun> {
     // A second pass has few rows to change and looks far beyond them.
     inOne: mayBeOne && !verifies && operation.run_window === null,
     leavesNone: verifies || (keeps && bound.change !== undefined),
-    commitLater: definition.commit === 'later',
   }
   const resting = AbortSignal.any([run.stopping, held.signal])
   return { work, position: new BatchPosition(window, quarantined), sizes: sizesOf(run), failures, resting }

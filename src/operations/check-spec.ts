@@ -32,9 +32,6 @@ export function checkSpec(spec: AnySpec, further: readonly string[]): void {
       refuse(`"${key}" must be a whole number from 1 to 10,000,000`)
     }
   }
-  if (spec.commit === 'later' && spec.effects === 'external') {
-    refuse('"commit" cannot be later with external effects: what has happened outside must not be forgotten inside')
-  }
   checkVacuum(spec.vacuum, refuse)
   const path = problemOfPaths(spec.redact ?? [])
   if (path !== undefined) refuse(`"redact" ${path}`)
@@ -45,7 +42,7 @@ export function checkSpec(spec: AnySpec, further: readonly string[]): void {
 }
 
 const choices: Record<
-  'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'reads' | 'verify' | 'approval' | 'commit',
+  'priority' | 'conflicts' | 'until' | 'recur' | 'effects' | 'reads' | 'verify' | 'approval',
   unknown[]
 > = {
   priority: ['low', 'normal', 'high'],
@@ -56,7 +53,6 @@ const choices: Record<
   reads: ['primary', 'replica'],
   verify: [true, false],
   approval: [true, false],
-  commit: ['wait', 'later'],
 }
 
 const known: readonly string[] = ['name', 'table', 'cursor', 'scope', 'perform', 'args', 'effects', 'window', 'vacuum']

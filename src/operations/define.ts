@@ -25,7 +25,6 @@ const defaults = {
   until: 'end',
   recur: 'restart',
   verify: false,
-  commit: 'wait',
   reads: 'primary',
   quarantineLimit: 1_000,
   redact: [],

@@ -72,11 +72,6 @@ interface CommonSpec<Args> {
   reads?: 'primary' | 'replica'
   /** How it gets along with vacuum: a budget of dead rows, vacuum steps of its own, no truncation meanwhile. */
   vacuum?: VacuumOptions
-  /**
-   * `wait` (default): each sub-batch waits until its commit is on disk. `later`: it does not; a crash of the server may
-   * take the last ones back, rows and checkpoint together, and they are done again. Faster, and not kind to others.
-   */
-  commit?: 'wait' | 'later'
   /** Paths of args that nobody may see, such as `args.token`: masked wherever it is shown, and in its errors. */
   redact?: readonly string[]
 }
@@ -132,7 +127,6 @@ export interface OperationDefinition<in Input = never> {
   readonly approval: boolean
   readonly window: Window | undefined
   readonly vacuum: VacuumOptions | undefined
-  readonly commit: 'wait' | 'later'
   readonly redact: readonly string[]
   /** What it does to its rows, where a preset knows. */
   readonly changes: Changes

@@ -21,7 +21,6 @@ export interface PresetSpec extends Pick<
   | 'approval'
   | 'window'
   | 'vacuum'
-  | 'commit'
 > {}
 
 /** Which preset is about to be defined, for messages. */

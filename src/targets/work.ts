@@ -97,8 +97,6 @@ export interface Work {
   readonly mayKeepRows: boolean
   /** No row may be in scope after it was processed, and no later pass would find it. */
   readonly leavesNone: boolean
-  /** Whether a sub-batch is not to wait until its commit is on disk. */
-  readonly commitLater: boolean
   /** In how many transactions a window is done. */
   readonly strides: Strides
   /** What the second pass must not miss, where it may read from a replica; else undefined. */

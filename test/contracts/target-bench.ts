@@ -133,6 +133,5 @@ export async function workOf(bench: TargetBench, form: Form, choice: Choice = {}
     signal: new AbortController().signal,
     inOne: form === 'in one statement' && entered.mayBeOne,
     leavesNone: false,
-    commitLater: false,
   }
 }

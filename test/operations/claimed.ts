@@ -78,7 +78,6 @@ export async function claimFirst(
     inOne: false,
     mayKeepRows: false,
     leavesNone: false,
-    commitLater: false,
     strides: { of: 1, rowsPerPage: 0 },
     since: undefined,
   }

@@ -59,7 +59,6 @@ test('nothing changes for who has not the nonce, is not where he thinks, or is n
     to: ['100'],
     rowsSeen: 100,
     leaseMs: 60_000,
-    commit: 'wait',
     change: (also) => sql`update counters set done = true where id <= 100 and ${also} returning 1`,
     ahead: sql`select array[id::text] from counters where id > 100 order by id offset 99 limit 1`,
   }

@@ -49,7 +49,6 @@ export async function releaseAt(folder: string): Promise<Release> {
 const isAged = `created_at < now() - interval '90 days'`
 const isUnchecked = `checked is distinct from true`
 
-const deletes = ['oldest', 'scattered', 'foreground']
 const tighter: SluiceConfig = { governor: { limits: { activeSessions: { soft: 0.05, hard: 0.5 } } } }
 
 /** Sizes by hand, to compare with those that are found. */
@@ -67,7 +66,6 @@ export const works: Record<string, Way> = {
   'keyset 1,000, 100 ms pause': { work: keyset(1_000, 100), byHand: true },
   'Sluice, 1 lane': { work: sluiceWith({}) },
   'Sluice, lanes auto': { work: sluiceWith({ lanes: 'auto' }) },
-  'Sluice, lanes auto, commit later': { work: sluiceWith({ lanes: 'auto', commit: 'later' }), only: deletes },
   'Sluice, tighter limits': { work: sluiceWith({}, tighter), only: ['foreground'] },
   ...fixedSizes,
   // Strides by hand, to compare with those that are chosen.
@@ -148,7 +146,7 @@ async function nextKey(client: pg.Client, at: string, size: number): Promise<str
 const unverified = { verify: false }
 
 type Choices = Partial<
-  Pick<Parameters<typeof SluiceModule.backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride' | 'commit'>
+  Pick<Parameters<typeof SluiceModule.backfill>[0], 'lanes' | 'subBatchSize' | 'batchSize' | 'stride'>
 >
 
 /** A worker is there for days; what it does in its first second is not part of an operation. */

@@ -58,7 +58,6 @@ async function runInTransaction(database: Database, work: Work, next: Stretch): 
     async (transaction) => {
       const fenced = await passOpenFence(transaction, work, next.window.lower)
       if (fenced.kind !== 'passed') return fenced
-      if (work.commitLater) await transaction.query(`select set_config('synchronous_commit', 'off', true)`, [])
       const slice = striding({ walk: work.walk, window: next.window, scope: work.scope }, next.stride)
       const { batch, tally } = openBatch(transaction, slice, work.signal, { counts: work.mayKeepRows })
       const returned = countOf(await work.bound.perform({ batch, startedAt: work.startedAt }))
@@ -100,7 +99,6 @@ async function runInOne(
     rowsSeen: moves ? rows : 0,
     leaseMs,
     ...lockLimit(database, next),
-    commit: work.commitLater ? 'later' : 'wait',
     change: (also) => changeRows(slice, change, also),
     ahead: moves ? endOfNext({ walk, window: { lower: window.upper, upper: end }, count: rows }) : noKey,
   })

@@ -20,7 +20,6 @@ export interface OneStatement {
   leaseMs: number
   /** How long to wait for one lock; undefined: as long as the session does. */
   lockMs?: number
-  commit: 'wait' | 'later'
   /** The change of the rows, as a statement that returns one row for each, with the given further condition. */
   change: (also: Sql) => Sql
   /** Finds the end of the next window. */
@@ -43,10 +42,7 @@ export interface OneStatementResult {
   wal_bytes: number
 }
 
-/** For this transaction alone. */
-const later = sql`set_config('synchronous_commit', 'off', true),`
-
-/** The same for locks: a wait looks at the limit when it begins, so it holds for the locks of this very statement. */
+/** For this transaction alone. A wait looks at the limit when it begins, so it holds for the locks of this very statement. */
 const limited = (lockMs: number): Sql => sql`sluice_limit as materialized (
       select set_config('lock_timeout', ${`${lockMs}`}, true) as lock_timeout
     ),`
@@ -61,7 +57,7 @@ const spent = sql`(extract(epoch from clock_timestamp() - statement_timestamp())
  */
 export async function changeInOne(
   connection: StoreConnection,
-  { claim, from, to, rowsSeen, leaseMs, lockMs, commit, change, ahead }: OneStatement,
+  { claim, from, to, rowsSeen, leaseMs, lockMs, change, ahead }: OneStatement,
 ): Promise<OneStatementResult | undefined> {
   const counted = sql`c.rows`
   const moved = { to, seen: rowsSeen, matched: counted, changed: counted, busyMs: spent, leaseMs }
@@ -81,7 +77,7 @@ export async function changeInOne(
       where b.id = g.id
       returning b.id
     )
-    select ${commit === 'later' ? later : empty} s.here, s.wanted, s.pace, s.sub_batch_size, s.run_window,
+    select s.here, s.wanted, s.pace, s.sub_batch_size, s.run_window,
       exists (select from sluice_moved) as moved, (select rows from sluice_count) as rows, (${ahead}) as ahead,
       ${walSince(connection, sql`s.wal_at`)} as wal_bytes
     from sluice_claim s`
