@@ -8,7 +8,7 @@ import type { Target } from '../targets/target.ts'
 import type { Walk } from '../targets/walk.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { OperationDefinition } from './definition.ts'
-import { mayGoByValues, walkOf } from './walk.ts'
+import { walkOf } from './walk.ts'
 
 interface Deps {
   database: Database
@@ -47,11 +47,9 @@ export class Belonging {
 
   async #check(operation: OperationRow, definition: OperationDefinition): Promise<void> {
     const given = walkOf(operation)
-    const leading = operation.walk.endsWith('range') ? given.cursor.columns[0] : undefined
-    const known = JSON.stringify([definition.name, leading])
-    if (isSame(given, this.#walks.get(known))) return
-    const own = await resolve(this.#deps.target, definition, { given, leading })
-    this.#walks.set(known, own)
+    if (isSame(given, this.#walks.get(definition.name))) return
+    const own = await resolve(this.#deps.target, definition, given)
+    this.#walks.set(definition.name, own)
     if (!isSame(given, own)) throw mismatch(definition.name, given, own)
   }
 
@@ -72,19 +70,10 @@ export class Belonging {
   }
 }
 
-/**
- * Whether keys are unique and indexed was for the start to say; a primary key may be gone since then. `leading`: a
- * column by whose values the operation is to go, which holds only where its work cannot move rows along them.
- */
-async function resolve(
-  target: Deps['target'],
-  definition: OperationDefinition,
-  { given, leading }: { given: Walk; leading: string | undefined },
-): Promise<Walk> {
+/** Whether keys are unique and indexed was for the start to say; a primary key may be gone since then. */
+async function resolve(target: Deps['target'], definition: OperationDefinition, given: Walk): Promise<Walk> {
   const { qualifiedName, primaryKey, columns: known } = await target.describe(definition.table)
-  const key = definition.cursor ?? (primaryKey.length > 0 ? primaryKey : given.cursor.columns)
-  const isFirst = leading !== undefined && mayGoByValues(definition, leading)
-  const columns = isFirst ? [leading, ...key.filter((name) => name !== leading)] : key
+  const columns = definition.cursor ?? (primaryKey.length > 0 ? primaryKey : given.cursor.columns)
   const types = columns.map((name) => known.find((column) => column.name === name)?.type ?? 'missing')
   return { table: qualifiedName, cursor: { columns, types } }
 }

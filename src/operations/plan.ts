@@ -13,7 +13,6 @@ import { bySeverity } from './preflight/finding.ts'
 import type { PlanFinding } from '../targets/findings.ts'
 import type { BoundOperation, OperationDefinition } from './definition.ts'
 import { firstSizes } from './size.ts'
-import { mayGoByValues } from './walk.ts'
 import { meantBy } from '../targets/work.ts'
 
 /** What the checks found out for the operation to be recorded. */
@@ -55,23 +54,12 @@ export async function plan(
   definition: OperationDefinition,
   request: { args: Json; bounds: Bounds },
 ): Promise<Prepared> {
-  const prepared = await planAlong(planner, definition, { ...request, kinds: kindsOf(definition, request.bounds) })
+  const prepared = await planAlong(planner, definition, { ...request, kinds: ['key', 'sparse', 'found'] })
   // What was good by the planner's estimate may not be by its plans.
   if (prepared.choice.kind === 'key' || !prepared.findings.some(({ code }) => code === 'PLAN_SCANS')) return prepared
   const byKey = await planAlong(planner, definition, { ...request, kinds: ['key'] })
   const why = `the server would read too much along ${prepared.choice.index ?? 'another index'}`
   return { ...byKey, choice: { ...byKey.choice, why } }
-}
-
-/**
- * The walks that an operation can do with. One that begins or ends at a key goes by keys, and so does one whose work is
- * not known: it may move rows along the walk, to where they would be met again.
- */
-function kindsOf(definition: OperationDefinition, { min, max }: Bounds): WalkKind[] {
-  const byKey = definition.recur === 'continue' || min !== undefined || max !== undefined
-  return byKey || !mayGoByValues(definition)
-    ? ['key', 'sparse', 'found']
-    : ['key', 'sparse', 'found', 'range', 'sparse range']
 }
 
 async function planAlong(

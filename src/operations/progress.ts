@@ -44,13 +44,11 @@ type Seen = Pick<OperationView, 'rows_seen' | 'rows_estimate'> & { walk?: Operat
 
 /** Rows that the walk has not passed yet; undefined when there is nothing to tell it by. */
 export function remainingRows({ rows_seen, rows_estimate, walk = 'key' }: Seen, place?: Place): number | undefined {
-  if (walk !== 'key' && walk !== 'range') return place === undefined ? undefined : likeBefore(rows_seen, place)
+  if (walk !== 'key') return place === undefined ? undefined : likeBefore(rows_seen, place)
   if (place === undefined) return rows_estimate <= 0 ? undefined : Math.max(0, rows_estimate - rows_seen)
   const ahead = place.rows * (place.to - place.at)
   if (rows_estimate <= 0) return ahead
-  // One by values has an estimate of its own rows, any other one of the whole table.
-  const share = walk === 'range' ? 1 : place.to - place.from
-  const unseen = Math.max(0, rows_estimate * share - rows_seen)
+  const unseen = Math.max(0, rows_estimate * (place.to - place.from) - rows_seen)
   return histogramWeight * ahead + (1 - histogramWeight) * unseen
 }
 

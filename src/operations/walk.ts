@@ -20,12 +20,6 @@ export async function carvingWalk(registry: OperationRegistry, operation: Operat
   return walkOfKind(walk, operation.walk, meantBy(bound, operation.created_text))
 }
 
-/** Whether no row can be moved along the values of that column by the work on it, to where it would be met again. */
-export function mayGoByValues({ changes }: Pick<OperationDefinition, 'changes'>, column?: string): boolean {
-  const set = column !== undefined && changes.columns?.includes(column) === true
-  return changes.kind !== 'unknown' && !set
-}
-
 /** How an operation goes through its table, as people see it. */
 export interface WalkView {
   kind: WalkKind
@@ -38,14 +32,11 @@ export interface WalkView {
 
 /** Says how an operation goes through its table. */
 export function viewOfWalk({ kind, index, columns }: Omit<WalkView, 'says'>): WalkView {
-  const [first = '', ...others] = columns
-  const along = index === null ? `along the key (${[first, ...others].join(', ')})` : `along ${index}`
+  const key = `along the key (${columns.join(', ')})`
   const says = {
-    key: along,
-    sparse: `${along}, which has the rows in scope alone`,
-    found: `along the key (${[first, ...others].join(', ')}), rows in scope alone, which ${index ?? 'an index'} finds`,
-    range: `${along} by ${first}, from the first row to the last one in scope`,
-    'sparse range': `${along} by ${first}, rows in scope alone`,
+    key,
+    sparse: `along ${index}, which has the rows in scope alone`,
+    found: `${key}, rows in scope alone, which ${index} finds`,
   }
   return { kind, index, columns, says: says[kind] }
 }

@@ -17,10 +17,8 @@ export type Priority = 'low' | 'normal' | 'high'
  * - `key`: all rows, in the order of the cursor.
  * - `sparse`: only those in scope, in the order of the cursor, by an index that holds no others.
  * - `found`: the same, where an index finds the rows in scope in another order, and there are few.
- * - `range`: the rows up to the last one in scope, by the values of an indexed column. The cursor begins with that column.
- * - `sparse range`: only those in scope, by the values of an indexed column.
  */
-export type WalkKind = 'key' | 'sparse' | 'found' | 'range' | 'sparse range'
+export type WalkKind = 'key' | 'sparse' | 'found'
 
 /** An unfinished operation as it is stored. */
 export interface OperationRow {

@@ -405,7 +405,7 @@ table operation
   constraint operation_sub_batch_size_check CHECK ((sub_batch_size > 0))
   constraint operation_tuned_size_check CHECK ((tuned_size > 0))
   constraint operation_until_check CHECK ((until = ANY (ARRAY['end'::text, 'empty'::text])))
-  constraint operation_walk_check CHECK ((walk = ANY (ARRAY['key'::text, 'sparse'::text, 'found'::text, 'range'::text, 'sparse range'::text])))
+  constraint operation_walk_check CHECK ((walk = ANY (ARRAY['key'::text, 'sparse'::text, 'found'::text])))
   CREATE INDEX operation_tenant_idx ON sluice.operation USING btree (tenant)
   CREATE UNIQUE INDEX operation_fingerprint_key ON sluice.operation USING btree (fingerprint)
   CREATE UNIQUE INDEX operation_pkey ON sluice.operation USING btree (id)

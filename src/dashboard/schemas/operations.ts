@@ -5,7 +5,7 @@ import { anything, list, moment, nullable, number, object, optional, text, whole
 const states = Object.keys(transitions) as OperationState[]
 const span = { from: number, to: number }
 const walk = {
-  kind: word('key', 'sparse', 'found', 'range', 'sparse range'),
+  kind: word('key', 'sparse', 'found'),
   index: nullable(text),
   columns: list(text),
   says: text,

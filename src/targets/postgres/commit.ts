@@ -2,12 +2,11 @@
  * One sub-batch: the claim is locked by its nonce, the rows change, the checkpoint moves, all in one transaction. A
  * crash at any point repeats no row and skips none; a stale worker commits nothing.
  */
-import type { Sql } from 'sql-template-tag'
 import type { Database } from '../../store/database.ts'
 import type { Key } from '../../store/operations.ts'
 import type { Transaction } from '../../store/pool.ts'
 import type { Changed, Outcome, Refused } from '../outcome.ts'
-import { mayTie, type Change } from '../walk.ts'
+import type { Change } from '../walk.ts'
 import type { Stretch, Work } from '../work.ts'
 import { openBatch, type Tally } from './batch.ts'
 import { changeRows, readKeyedRows } from './change.ts'
@@ -19,8 +18,7 @@ import { windowBeyond } from './stretch.ts'
 import { isLast, noKey, striding } from './stride.ts'
 import { nextStride, rowsAtOnce } from './strides.ts'
 import { transactionEnded } from './transaction-ended.ts'
-import { selectEndOfValues } from './value-window.ts'
-import { selectKeyAt, type Place } from './window.ts'
+import { selectKeyAt } from './window.ts'
 
 /** One stretch of a batch, and where the batch, or what of it comes before rows in quarantine, ends. */
 export interface SubBatch {
@@ -78,9 +76,6 @@ function inOneStatement({ inOne }: Work, next: Stretch): boolean {
   return inOne && rowsAtOnce(next) <= fewRows
 }
 
-/** Finds the end of the window after this one. */
-const endOfNext = (place: Place): Sql => (mayTie(place.walk) ? selectEndOfValues(place) : selectKeyAt(place))
-
 /** The same in one statement, where the work is one. */
 async function runInOne(
   database: Database,
@@ -100,7 +95,7 @@ async function runInOne(
     leaseMs,
     ...lockLimit(database, next),
     change: (also) => changeRows(slice, change, also),
-    ahead: moves ? endOfNext({ walk, window: { lower: window.upper, upper: end }, count: rows }) : noKey,
+    ahead: moves && rows > 0 ? selectKeyAt({ walk, window: { lower: window.upper, upper: end }, count: rows }) : noKey,
   })
   if (done === undefined) return { kind: 'lost' }
   if (!done.here) return { kind: 'moved' }

@@ -119,7 +119,7 @@ export function isFoundByText({ columns, types }: Cursor, of = ''): Sql {
 }
 
 /** An expression as text that does not depend on the session. */
-export function plainText(expression: string, type: string): string {
+function plainText(expression: string, type: string): string {
   if (type === 'timestamp with time zone') {
     // In UTC, and marked as such where it is a moment: "infinity" is none, and the era comes last.
     const text = `to_json(${expression} at time zone 'UTC') #>> '{}'`

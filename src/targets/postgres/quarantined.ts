@@ -4,7 +4,7 @@ import type { Key } from '../../store/operations.ts'
 import { columnList, keyText } from './cursor.ts'
 import { quote } from '../fragment.ts'
 import { firstKey, within } from './window.ts'
-import { mayTie, type KeyWindow, type Walk } from '../walk.ts'
+import type { KeyWindow, Walk } from '../walk.ts'
 
 /**
  * The stretches of a window that are in quarantine, in the order of their keys and cut to the window. Here and not with
@@ -15,17 +15,18 @@ export async function quarantinedWithin(
   { operationId, walk, window }: { operationId: string; walk: Walk; window: KeyWindow },
 ): Promise<KeyWindow[]> {
   const { lower, upper } = window
-  const after = (column: string, key: Key): Sql => compareStored(walk, column, '>', key)
+  const [begins, ends] = [stored(walk, 'lower_key'), stored(walk, 'upper_key')]
+  const bound = (key: Key): Sql => join(walk.cursor.types.map((type, i) => sql`${key[i]}::${raw(type)}`))
   const query = sql`
     select lower_key as lower, upper_key as upper, rows,
-      lower_key is null ${lower === null ? empty : sql`or not ${after('lower_key', lower)}`} as "fromStart",
-      ${after('upper_key', upper)} as "toEnd"
+      lower_key is null ${lower === null ? empty : sql`or (${begins}) <= (${bound(lower)})`} as "fromStart",
+      (${ends}) > (${bound(upper)}) as "toEnd"
     from ${raw(connection.schema)}.quarantine
     where operation_id = ${operationId}
       and retried_at is null
-      ${lower === null ? empty : sql`and ${after('upper_key', lower)}`}
-      and (lower_key is null or ${compareStored(walk, 'lower_key', '<', upper)})
-    order by ${stored(walk, 'upper_key')}`
+      ${lower === null ? empty : sql`and (${ends}) > (${bound(lower)})`}
+      and (lower_key is null or (${begins}) < (${bound(upper)}))
+    order by ${ends}`
   const { rows } = await connection.query(query.text, query.values)
   const stretches: KeyWindow[] = []
   for (const range of rows as unknown as Stored[]) {
@@ -47,36 +48,23 @@ interface Stored extends KeyWindow {
 
 /** The last key of a window before its upper end. */
 async function keyBefore(connection: Connection, walk: Walk, window: KeyWindow): Promise<Key | null> {
-  const { columns, types } = walk.cursor
-  const end = join(window.upper.map((part, i) => sql`${part}::${raw(types[i] ?? 'text')}`))
-  const compared = columnList({ columns: columns.slice(0, window.upper.length), types })
+  const { types } = walk.cursor
+  const end = join(types.map((type, i) => sql`${window.upper[i]}::${raw(type)}`))
   const query = sql`
     select ${keyText(walk.cursor)} as sluicekey
     from ${raw(walk.table)}
-    where ${within(walk, window)} and (${compared}) <> (${end})
+    where ${within(walk, window)} and (${columnList(walk.cursor)}) <> (${end})
     order by ${columnList(walk.cursor, ' desc')}
     limit 1`
   return firstKey(connection, query)
 }
 
-/** A stored key held against another one: where it is the longer one, it comes before the shorter one. */
-function compareStored(walk: Walk, column: string, operator: '>' | '<', key: Key): Sql {
-  const [first, ...others] = walk.cursor.types.map((type, i) => sql`${key[i]}::${raw(type)}`)
-  const isShort = key.length < walk.cursor.columns.length
-  const parts = mayTie(walk) ? [first, sql`${isShort}::boolean`, ...(isShort ? [] : others)] : [first, ...others]
-  return sql`(${stored(walk, column, parts.length)}) ${raw(operator)} (${join(parts)})`
-}
-
-/**
- * A stored key as values that compare as those of the walked columns do, by whose collation only they themselves know.
- * Where keys may have one column alone, that they have is the second part: such a key comes after those that begin with it.
- */
-function stored(walk: Walk, column: string, count = Infinity): Sql {
-  const { table, cursor } = walk
-  const parts = cursor.columns.map((name, i) => {
-    const value = `${column}[${i + 1}]::${cursor.types[i] ?? 'text'}`
-    return `coalesce(${value}, (select ${quote(name)} from ${table} limit 0))`
-  })
-  if (mayTie(walk)) parts.splice(1, 0, `cardinality(${column}) = 1`)
-  return raw(parts.slice(0, count).join(', '))
+/** A stored key as values that compare as those of the walked columns do, by whose collation only they themselves know. */
+function stored({ table, cursor }: Walk, column: string): Sql {
+  return join(
+    cursor.columns.map((name, i) => {
+      const value = `${column}[${i + 1}]::${cursor.types[i] ?? 'text'}`
+      return raw(`coalesce(${value}, (select ${quote(name)} from ${table} limit 0))`)
+    }),
+  )
 }

@@ -1,10 +1,9 @@
 /** Finds the stretches of a batch: outside of the transaction that changes them, to keep that one short. */
 import type { Connection } from '../../store/connection.ts'
 import type { Database } from '../../store/database.ts'
-import { mayTie, sameKey, type KeyWindow } from '../walk.ts'
+import { sameKey, type KeyWindow } from '../walk.ts'
 import type { Stretch, Work } from '../work.ts'
 import { firstStride } from './strides.ts'
-import { nextValues } from './value-window.ts'
 import { countRows, keyAt } from './window.ts'
 
 /**
@@ -16,7 +15,6 @@ export async function nextWindow(
   { walk }: Pick<Work, 'walk'>,
   { lower, upper, size }: KeyWindow & { size: number },
 ): Promise<Stretch> {
-  if (mayTie(walk)) return nextValues(by, walk, { lower, upper, size })
   const key = await keyAt(by, { walk, window: { lower, upper }, count: size })
   if (key !== null) return { window: { lower, upper: key }, rows: size }
   return { window: { lower, upper }, rows: await countRows(by, walk, { lower, upper }) }
@@ -28,7 +26,7 @@ export async function windowBeyond(
   work: Pick<Work, 'walk'>,
   { after, end, size }: { after: Stretch; end: KeyWindow['upper']; size: number },
 ): Promise<Stretch | undefined> {
-  if (sameKey(after.window.upper, end)) return undefined
+  if (size < 1 || sameKey(after.window.upper, end)) return undefined
   // What cannot be found now is looked for again in its turn, and then errors count.
   return nextWindow(control, work, { lower: after.window.upper, upper: end, size }).catch(() => undefined)
 }

@@ -17,39 +17,24 @@
  *   of a row's stride in `src/operations/stride.ts`.
  */
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
-import { mayTie, stepsOf, type Cursor, type KeyWindow, type Walk } from '../walk.ts'
+import type { Cursor, KeyWindow, Walk } from '../walk.ts'
 import type { Connection } from '../../store/connection.ts'
 import type { Key } from '../../store/operations.ts'
 import { columnList, keyText } from './cursor.ts'
 import { quote } from '../fragment.ts'
 
 /** The predicate of a window: one strict lower and one inclusive upper bound, which an index range serves as one. */
-export function within(walk: Walk, window: KeyWindow): Sql {
-  const { cursor } = walk
-  const { lower, upper } = window
-  const group = mayTie(walk) ? withinGroup(cursor, window) : undefined
-  if (group !== undefined) return group
+export function within({ cursor }: Walk, { lower, upper }: KeyWindow): Sql {
   const below = compare(cursor, '<=', upper)
   return lower === null ? below : sql`${compare(cursor, '>', lower)} and ${below}`
 }
 
-/** A window among rows that share the first value: where no index has the others behind it, their own may serve. */
-function withinGroup({ columns, types }: Cursor, { lower, upper }: KeyWindow): Sql | undefined {
-  const [column, type, value] = [columns[0], types[0], upper[0]]
-  if (column === undefined || lower === null || lower.length < columns.length || lower[0] !== value) return undefined
-  const others = { columns: columns.slice(1), types: types.slice(1) }
-  const group = sql`${raw(quote(column))} = ${value}::${raw(type ?? 'text')} and ${compare(others, '>', lower.slice(1))}`
-  return upper.length === 1 ? group : sql`${group} and ${compare(others, '<=', upper.slice(1))}`
-}
-
-/** A key of fewer columns is compared by these alone. */
-function compare({ columns, types }: Cursor, operator: '>' | '<=', key: Key): Sql {
-  const compared = { columns: columns.slice(0, key.length), types: types.slice(0, key.length) }
-  const bounds = compared.types.map((type, i) => sql`${key[i]}::${raw(type)}`)
-  const [column] = compared.columns
-  return compared.columns.length === 1 && column !== undefined
+function compare(cursor: Cursor, operator: '>' | '<=', key: Key): Sql {
+  const bounds = cursor.types.map((type, i) => sql`${key[i]}::${raw(type)}`)
+  const [column] = cursor.columns
+  return cursor.columns.length === 1 && column !== undefined
     ? sql`${raw(`${quote(column)} ${operator}`)} ${join(bounds)}`
-    : sql`(${columnList(compared)}) ${raw(operator)} (${join(bounds)})`
+    : sql`(${columnList(cursor)}) ${raw(operator)} (${join(bounds)})`
 }
 
 /** The rows of a window that the walk steps on. */
@@ -57,22 +42,17 @@ export function onWalk(walk: Walk, window: KeyWindow): Sql {
   return walk.only === undefined ? within(walk, window) : sql`${within(walk, window)} and (${walk.only})`
 }
 
-/** The last key of a walk, or null when there is no row: of the table, or of the rows in scope where it goes by values. */
+/** The last key of the table, or null when it has no row. */
 export async function lastKey(connection: Connection, walk: Walk): Promise<Key | null> {
-  const steps = stepsOf(walk)
   const query = sql`
-    select ${keyText(steps)} as sluicekey
+    select ${keyText(walk.cursor)} as sluicekey
     from ${raw(walk.table)}
-    ${walk.range === undefined ? empty : sql`where (${walk.range})`}
-    order by ${columnList(steps, ' desc')}
+    order by ${columnList(walk.cursor, ' desc')}
     limit 1`
   return firstKey(connection, query)
 }
 
-/**
- * The key of row number `count` on the walk through a window, or null when it has fewer. Walks the index only. Where rows
- * share a value of the walk, the window that ends there may have more rows.
- */
+/** The key of row number `count` on the walk through a window, or null when it has fewer. Walks the index only. */
 export async function keyAt(connection: Connection, place: Place): Promise<Key | null> {
   return firstKey(connection, selectKeyAt(place))
 }
@@ -86,14 +66,13 @@ export interface Place {
 
 /** The statement that finds its key. The text is made of the one row only: the server would make it of all before it. */
 export function selectKeyAt({ walk, window, count }: Place): Sql {
-  const steps = stepsOf(walk)
-  const rows = sql`select ${columnList(steps)} from ${raw(walk.table)} where ${onWalk(walk, window)}`
+  const rows = sql`select ${columnList(walk.cursor)} from ${raw(walk.table)} where ${onWalk(walk, window)}`
   return sql`
-    select ${keyText(steps)} as sluicekey
+    select ${keyText(walk.cursor)} as sluicekey
     from (
-      select ${columnList(steps)}
+      select ${columnList(walk.cursor)}
       from (${rows} ${walk.unordered === true ? foundFirst : empty}) sluice_found
-      order by ${columnList(steps)}
+      order by ${columnList(walk.cursor)}
       offset ${count - 1}
       limit 1
     ) sluice_row`
@@ -103,7 +82,7 @@ export function selectKeyAt({ walk, window, count }: Place): Sql {
  * Has all rows of a query found before they are put in order. A server that is asked for the first rows in the order of
  * a key may walk that key until it has met so many, and read the table for it.
  */
-export const foundFirst = raw('offset 0')
+const foundFirst = raw('offset 0')
 
 /** How many rows of a window meet a condition, or are on the walk at all; only asked of windows that are small. */
 export async function countRows(connection: Connection, walk: Walk, window: KeyWindow, scope?: Sql): Promise<number> {

@@ -76,8 +76,8 @@ export const subBatches: readonly Mutant[] = [
     edits: [
       {
         file: 'src/targets/postgres/quarantined.ts',
-        from: 'return `coalesce(${value}, (select ${quote(name)} from ${table} limit 0))`',
-        to: 'return `coalesce(${value}, (select ${quote(name)} from ${table} limit 0)) collate "C"`',
+        from: 'return raw(`coalesce(${value}, (select ${quote(name)} from ${table} limit 0))`)',
+        to: 'return raw(`coalesce(${value}, (select ${quote(name)} from ${table} limit 0)) collate "C"`)',
       },
     ],
     caughtBy: secondPass('keys in quarantine are compared as their column does, not as the database would'),

@@ -20,8 +20,8 @@ export const tables: readonly Mutant[] = [
     edits: [
       {
         file: window,
-        from: 'select ${keyText(steps)} as sluicekey\n    from ${raw(walk.table)}',
-        to: 'select ${keyText(steps)} as key\n    from ${raw(walk.table)}',
+        from: 'select ${keyText(walk.cursor)} as sluicekey\n    from ${raw(walk.table)}',
+        to: 'select ${keyText(walk.cursor)} as key\n    from ${raw(walk.table)}',
       },
       {
         file: window,

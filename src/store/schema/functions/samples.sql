@@ -115,7 +115,7 @@ as $$
     case when l.there then (o.limiter ->> 'share')::real else 1 end, case when l.there then o.limiter ->> 'probe' end,
     case when o.status = 'held'
       then 1000 * extract(epoch from least(p_since, greatest(clock_timestamp() - o.status_since, interval '0'))) else 0 end,
-    case when o.rows_estimate > 0 and o.walk in ('key', 'range') then
+    case when o.rows_estimate > 0 and o.walk = 'key' then
       least(1, (o.rows_seen + coalesce((select sum(b.rows_seen) from sluice.batch b where b.operation_id = o.id), 0))
         / o.rows_estimate::real) end
   from sluice.operation o

@@ -48,7 +48,7 @@ create table sluice.operation (
   rows_quarantined bigint not null default 0,
   quarantine_limit integer not null default 1000,
   -- Which rows are steps of the walk, and in which order: see WalkKind in src/store/operations.ts.
-  walk             text not null default 'key' check (walk in ('key', 'sparse', 'found', 'range', 'sparse range')),
+  walk             text not null default 'key' check (walk in ('key', 'sparse', 'found')),
   -- The index along which it goes; null: the one of its key.
   walk_index       text,
   -- Rows of the next batch, while carving batch_size of them takes too long.

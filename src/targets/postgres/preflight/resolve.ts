@@ -20,6 +20,6 @@ export async function resolve(
   await checkOrder(control, shape.qualifiedName, cursor)
   const scope = wanted.scope()
   if (scope !== undefined) await checkScope(control, shape.qualifiedName, scope)
-  const { rows, ...chosen } = await chooseWalk(control, { shape, cursor, scope: wanted.meant(), changes, kinds })
-  return { ...chosen, scope, rowsEstimate: rows, problems }
+  const chosen = await chooseWalk(control, { shape, cursor, scope: wanted.meant(), kinds })
+  return { ...chosen, scope, rowsEstimate: shape.rowsEstimate, problems }
 }
