@@ -3,7 +3,16 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/index.ts'
 import { testDatabase } from '../support/database.ts'
-import { clean, jobWorker, leftovers, liveJobs, openClient, startedWorker, withLedger } from '../support/jobs.ts'
+import {
+  clean,
+  drained,
+  jobWorker,
+  leftovers,
+  liveJobs,
+  openClient,
+  startedWorker,
+  withLedger,
+} from '../support/jobs.ts'
 import { isWaiting } from '../support/locks.ts'
 import { until } from '../support/wait.ts'
 
@@ -32,13 +41,20 @@ test('a worker that is stopped while it claims does not wait for its next look',
   const noop = defineJob({ name: 'noop', perform: () => undefined })
   // Its stop would be as patient with a job.
   const worker = await startedWorker(db, [noop], { poll: '1 hour' }, { worker: { stop: '1 hour' } })
+  const hinted = `select sluice.enqueue('{"job": "noop"}', notify => true)`
   const listens = `select exists (select from pg_stat_activity where datname = current_database()
     and application_name = 'sluice listen' and state = 'idle')`
   await until('it listens', () => db.value(listens))
+  await db.query(hinted)
+  await drained(db)
+  // A hint of before would have it look once more, whether it is stopped or not.
+  const looked = `select exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+    and query ilike '%claim_jobs%' and (state = 'active' or state_change > clock_timestamp() - interval '300 ms'))`
+  await until('it sleeps', async () => !(await db.value<boolean>(looked)))
   await using holder = await openClient(db.url)
   await holder.query('begin')
   await holder.query('select from sluice.claim_turn for update')
-  await db.query(`select sluice.enqueue('{"job": "noop"}', notify => true)`)
+  await db.query(hinted)
   await until('its claim waits', () => isWaiting(db, '%claim_jobs%'))
   const stopped = worker.sluice.stop()
   await holder.query('commit')
