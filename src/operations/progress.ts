@@ -52,7 +52,7 @@ export function remainingRows({ rows_seen, rows_estimate, walk = 'key' }: Seen, 
   return histogramWeight * ahead + (1 - histogramWeight) * unseen
 }
 
-/** A walk of rows in scope alone counts these in scope, of which there is no estimate: the rest is taken to be like what it passed. */
+/** Without an estimate of the rows in scope, those ahead are taken to be as many as those behind. */
 function likeBefore(seen: number, { from, at, to }: Place): number | undefined {
   return at > from ? (seen * (to - at)) / (at - from) : undefined
 }

@@ -55,7 +55,7 @@ export async function chooseWalk(checks: Pool, { shape, cursor, scope, kinds }: 
   }
 }
 
-/** The walk that serves the scope, or why there is none but the one along the key. */
+/** Chooses a walk that passes rows in scope alone; a text says why there is none, and the walk is along the key. */
 async function choose(connection: Connection, walk: Walk & { only: Sql }): Promise<WalkChoice | string> {
   // A row has to be reached, not only its entry in an index; and a walk has no help of other processes.
   const query = sql`select ctid from ${raw(walk.table)} where (${walk.only})`

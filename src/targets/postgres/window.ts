@@ -79,8 +79,8 @@ export function selectKeyAt({ walk, window, count }: Place): Sql {
 }
 
 /**
- * Has all rows of a query found before they are put in order. A server that is asked for the first rows in the order of
- * a key may walk that key until it has met so many, and read the table for it.
+ * Makes the server find all rows of a query before it sorts them. Asked for the first few in the order of the key, it may
+ * otherwise walk the key from its beginning, and read most of the table.
  */
 const foundFirst = raw('offset 0')
 
